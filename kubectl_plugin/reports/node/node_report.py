@@ -17,8 +17,8 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.pod_reference import PodReference
 from podrules.api.model.quantity import Quantity
+from podrules.ending.died.cause import Clue, EvidenceSource, of_event
 from podrules.ending.died.messages import PRESSURE_REASONS
-from podrules.ending.died.verdict import Clue, EvidenceSource, of_event
 from podrules.node.allocation import ResourceAllocation, node_allocation, percent_of
 from podrules.node.eviction.signals import NodeCondition, pressures_of
 from podrules.node.reachability import NodeReach

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from podrules.api.model.pod import ContainerRef, Pod
-from podrules.ending.died.cause import Cause, Grade
+from podrules.ending.died.cause import Cause, Clue, EndVerdict, EvidenceSource, Grade, Weight, of_event, proven, weighed
 from podrules.ending.died.evidence import Evidence
 from podrules.ending.died.kubelet_stops import (
     ALWAYS,
@@ -34,7 +34,6 @@ from podrules.ending.died.kubelet_stops import (
 from podrules.ending.died.memory import SIGKILL_CODE, kills_whole_container, memory_weights, start_ran_out
 from podrules.ending.died.messages import NEVER_RAN
 from podrules.ending.died.reboot import FOUND_DEAD, reboot_clues
-from podrules.ending.died.verdict import Clue, EndVerdict, EvidenceSource, Weight, of_event, proven, weighed
 from podrules.pod.container_state import OOM_KILLED, STATUS_UNKNOWN, Termination, fails_init
 from podrules.pod.processes import status_of
 

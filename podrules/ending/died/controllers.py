@@ -24,11 +24,10 @@ from typing import Final
 from podrules.api.model.base import Condition
 from podrules.api.model.event import Event
 from podrules.api.model.instant import instant
-from podrules.ending.died.cause import Cause
+from podrules.ending.died.cause import Cause, Clue, EvidenceSource, of_event
 from podrules.ending.died.evidence import Evidence, PodEvents
 from podrules.ending.died.messages import CLEANED_UP, deleted_name, names_pod
 from podrules.ending.died.scaling import scaling_clues
-from podrules.ending.died.verdict import Clue, EvidenceSource, of_event
 
 CONTROLLERS: Final = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController"})
 """Kinds with controllers that write an event for each pod that they delete."""

@@ -23,7 +23,7 @@ from podrules.api.model.base import Condition
 from podrules.api.model.instant import instant
 from podrules.api.model.pod import Pod
 from podrules.ending.deleted_pod import deleted_at
-from podrules.ending.died.cause import Cause
+from podrules.ending.died.cause import Cause, Clue, EndVerdict, EvidenceSource, Weight, of_event, weighed
 from podrules.ending.died.container_end import container_verdict
 from podrules.ending.died.controllers import causes_from_controller, excluded_controllers, job_may_have_ended
 from podrules.ending.died.evidence import Evidence
@@ -31,7 +31,6 @@ from podrules.ending.died.gone import announced, cause_from_event, deletes_activ
 from podrules.ending.died.messages import DISRUPTION, DISRUPTIONS, FORCE_ALLOWED
 from podrules.ending.died.scaling import scaling_clues
 from podrules.ending.died.stop_order import app_ends, stopped_at, was_reset
-from podrules.ending.died.verdict import Clue, EndVerdict, EvidenceSource, Weight, of_event, weighed
 from podrules.pod.processes import has_process
 from podrules.workload.evictors import pod_evictor
 

@@ -30,7 +30,17 @@ from typing import Final
 
 from podrules.api.model.event import Event
 from podrules.api.model.instant import instant, later
-from podrules.ending.died.cause import Cause
+from podrules.ending.died.cause import (
+    NOTHING,
+    Cause,
+    Clue,
+    EndVerdict,
+    EvidenceSource,
+    Weight,
+    of_event,
+    proven,
+    weighed,
+)
 from podrules.ending.died.controllers import causes_from_controller, cleaned_up, excluded_controllers
 from podrules.ending.died.evidence import KUBELET, Evidence, ended_at, first_of
 from podrules.ending.died.messages import (
@@ -43,7 +53,6 @@ from podrules.ending.died.messages import (
 )
 from podrules.ending.died.scaling import scaling_clues
 from podrules.ending.died.stop_order import stopped_at
-from podrules.ending.died.verdict import NOTHING, Clue, EndVerdict, EvidenceSource, Weight, of_event, proven, weighed
 from podrules.node.reachability import OUT_OF_SERVICE
 from podrules.pod.tolerations import NO_EXECUTE
 from podrules.workload.evictors import Evictor, Where, going, pod_evictor, remover

@@ -32,11 +32,10 @@ from typing import Final
 from podrules.api.model.event import Event
 from podrules.api.model.instant import instant, span
 from podrules.api.model.pod import Container, ContainerRef, Pod, Probe
-from podrules.ending.died.cause import Cause
+from podrules.ending.died.cause import Cause, Weight
 from podrules.ending.died.evidence import KUBELET, Evidence, PodEvents
 from podrules.ending.died.memory import SIGKILL_CODE
 from podrules.ending.died.messages import UNHEALTHY, cause_of_kill, is_plain_stop
-from podrules.ending.died.verdict import Weight
 from podrules.pod.container_state import OOM_KILLED, Termination
 from podrules.pod.processes import status_of
 

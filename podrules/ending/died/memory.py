@@ -32,10 +32,9 @@ from podrules.api.model.instant import instant
 from podrules.api.model.node import Node
 from podrules.api.model.pod import ContainerRef, Pod
 from podrules.api.model.quantity import ZERO
-from podrules.ending.died.cause import Cause
+from podrules.ending.died.cause import Cause, Clue, EvidenceSource, Weight
 from podrules.ending.died.evidence import Evidence
 from podrules.ending.died.oom_kills import OomKill, of_both, oom_kills_near, seconds_apart
-from podrules.ending.died.verdict import Clue, EvidenceSource, Weight
 from podrules.pod.cgroup import container_resource_config, pod_resource_config
 from podrules.pod.container_state import OOM_KILLED, Termination
 from podrules.pod.oom import container_oom_score_adjs

@@ -22,7 +22,7 @@ from podrules.api.model.instant import instant
 from podrules.api.model.pod import ContainerRef, Pod
 from podrules.api.model.quantity import ZERO
 from podrules.ending.deleted_pod import deleted_at, grace_of
-from podrules.ending.died.cause import Cause, Grade
+from podrules.ending.died.cause import NOTHING, Cause, Clue, EndVerdict, EvidenceSource, Grade, of_event, proven
 from podrules.ending.died.container_end import container_verdict, never_ran
 from podrules.ending.died.deleted import disruption
 from podrules.ending.died.evidence import (
@@ -42,7 +42,6 @@ from podrules.ending.died.messages import BY_KUBELET, EVICTED, EvictionNumbers, 
 from podrules.ending.died.pod_end import pod_verdict
 from podrules.ending.died.rejections import Rejection, rejection_of
 from podrules.ending.died.stop_order import stopped_at
-from podrules.ending.died.verdict import NOTHING, Clue, EndVerdict, EvidenceSource, of_event, proven
 from podrules.node.eviction.thresholds import usable_thresholds
 from podrules.pod.container_state import (
     OOM_KILLED,

@@ -18,13 +18,12 @@ from datetime import datetime
 from podrules.api.model.event import Event
 from podrules.api.model.instant import instant
 from podrules.api.model.pod import Pod
-from podrules.ending.died.cause import Cause, Grade
+from podrules.ending.died.cause import Cause, Clue, EndVerdict, EvidenceSource, Grade, of_event, proven
 from podrules.ending.died.deleted import deleted_verdict, disruption, of_condition
 from podrules.ending.died.evidence import Evidence
 from podrules.ending.died.gone import DELETERS, cause_from_event
 from podrules.ending.died.messages import BY_KUBELET, DISRUPTIONS, cause_of_condition, cause_of_status
 from podrules.ending.died.stop_order import Order, order_of_deletion
-from podrules.ending.died.verdict import Clue, EndVerdict, EvidenceSource, of_event, proven
 from podrules.workload.safety import Guarantee, owner_guarantee
 
 

@@ -15,9 +15,9 @@ from typing import Final
 
 from podrules.api.model.instant import instant, later
 from podrules.api.model.pod import ContainerRef, Pod
+from podrules.ending.died.cause import Clue, EvidenceSource, of_event
 from podrules.ending.died.evidence import Evidence
 from podrules.ending.died.kubelet_stops import new_sandbox
-from podrules.ending.died.verdict import Clue, EvidenceSource, of_event
 from podrules.pod.container_state import Termination
 from podrules.pod.processes import status_of
 

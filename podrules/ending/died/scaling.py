@@ -20,7 +20,7 @@ from typing import Final
 
 from podrules.api.model.event import Event
 from podrules.api.model.instant import instant, later
-from podrules.ending.died.verdict import Clue, EvidenceSource, of_event
+from podrules.ending.died.cause import Clue, EvidenceSource, of_event
 
 SCALED: Final = "ScalingReplicaSet"
 RESCALED: Final = "SuccessfulRescale"

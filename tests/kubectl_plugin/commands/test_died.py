@@ -18,10 +18,9 @@ from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence
 from kubectl_plugin.views.died.further_evidence import further_evidence
 from kubectl_plugin.views.died.page import end_page
 from kubectl_plugin.views.died.remedies import remedies
-from podrules.ending.died.cause import Cause, Grade
+from podrules.ending.died.cause import Cause, EndVerdict, Grade, Suspect, Weight
 from podrules.ending.died.evidence import Evidence, KnownEnd
 from podrules.ending.died.of_pod import EndOf, PodEnd
-from podrules.ending.died.verdict import EndVerdict, Suspect, Weight
 from podrules.pod.versions import Versions
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.objects import raw_condition, raw_container, raw_node, raw_node_event, raw_pod
