@@ -14,10 +14,9 @@ from podrules.api.model.instant import instant, later
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod, Probe
 from podrules.ending.died.cause import Cause, Grade
-from podrules.ending.died.evidence import KnownEnd
+from podrules.ending.died.evidence import KnownEnd, Replacement
 from podrules.ending.died.gone import LOST_NODE
 from podrules.ending.died.of_pod import PodEnd, last_end
-from podrules.ending.died.replacement import Replacement
 from podrules.pod.reading import Owner, UnreadInput
 from podrules.pod.taint_eviction import DEFAULT_TOLERATION_SECONDS, eviction_after
 from podrules.pod.tolerations import NO_EXECUTE, tolerations_tolerate_taint
