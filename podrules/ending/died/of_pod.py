@@ -23,7 +23,7 @@ from podrules.api.model.pod import ContainerRef, Pod
 from podrules.api.model.quantity import ZERO
 from podrules.ending.deleted_pod import deleted_at, grace_of
 from podrules.ending.died.cause import NOTHING, Cause, Clue, EndVerdict, EvidenceSource, Grade, of_event, proven
-from podrules.ending.died.container_end import container_verdict, never_ran
+from podrules.ending.died.container_end import container_verdict, never_ran, stop_of_all
 from podrules.ending.died.deleted import disruption
 from podrules.ending.died.evidence import (
     Evidence,
@@ -35,7 +35,6 @@ from podrules.ending.died.evidence import (
     first_of,
 )
 from podrules.ending.died.gone import LONG, cause_from_event, gone_verdict, node_evictor
-from podrules.ending.died.kubelet_stops import stop_of_all
 from podrules.ending.died.manner import Manner, PodStop, manner_of, stop_of
 from podrules.ending.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, pod_memory_limit, start_ran_out
 from podrules.ending.died.messages import BY_KUBELET, EVICTED, EvictionNumbers, eviction_numbers

@@ -20,8 +20,8 @@ from typing import Final
 from podrules.api.model.instant import instant, later
 from podrules.api.model.pod import ContainerRef, Pod
 from podrules.ending.deleted_pod import deleted_at
+from podrules.ending.died.container_end import was_stopped
 from podrules.ending.died.evidence import Evidence, first_of
-from podrules.ending.died.kubelet_stops import was_stopped
 from podrules.pod.container_state import Termination, observed_containers
 from podrules.pod.platform import pod_platform
 
