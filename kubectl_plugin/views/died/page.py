@@ -25,9 +25,8 @@ from podrules.api.model.instant import instant, later
 from podrules.ending.died.cause import Cause, Clue, EvidenceSource, Grade
 from podrules.ending.died.evidence import MissingEvidence, Replacement
 from podrules.ending.died.gone import evictor_clue
-from podrules.ending.died.manner import Manner
 from podrules.ending.died.messages import CLEANED_UP
-from podrules.ending.died.of_pod import ContainerEnd, EndOf, PodEnd
+from podrules.ending.died.of_pod import ContainerEnd, EndOf, Manner, PodEnd
 from podrules.pod.container_state import ContainerKind, ObservedContainer, StateKind, Termination
 from podrules.scheduling.placement.preemption_outcome import PREEMPTED
 from podrules.workload.evictors import Agent

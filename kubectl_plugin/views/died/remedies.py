@@ -15,9 +15,8 @@ from podrules.api.model.pod import Probe
 from podrules.api.model.quantity import Quantity, QuantityError
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.gone import LOST_NODE, NODE_LOST
-from podrules.ending.died.manner import Manner
 from podrules.ending.died.messages import OverUse
-from podrules.ending.died.of_pod import EndOf
+from podrules.ending.died.of_pod import EndOf, Manner
 from podrules.ending.died.rejections import RejectionKind
 from podrules.node.reachability import OUT_OF_SERVICE
 

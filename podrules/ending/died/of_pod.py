@@ -1,24 +1,25 @@
-"""The last end of a pod: of the pod as a whole, or of the container that ended last.
+"""How the containers of a stopped pod ended: before the stop, on SIGTERM, or by SIGKILL.
 
-    the whole pod     it is gone, finished, or being deleted: what the kubelet or the API server did to it
-    its containers    a finished pod without such evidence: the first container that failed, else the last that ended
-    one container     of an existing pod: the one that ended last, or that could not be started at all
+    the stop        began with the kubelet's event, with its DisruptionTarget, or with the deletion of the pod:
+                    the first of these counts. The kubelet's last request sets both fields of a deletion again: they
+                    then do not show the start
+    SIGKILL         comes from the kubelet after the grace period. Earlier it comes from the kernel, from a second
+                    delete, or from elsewhere
 
-If a pod is stopped, its containers end with it. The exit code shows whether a container obeyed SIGTERM (143, or its own
-code) or was killed at the end of its grace period (137).
+Source: pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer) at v1.36.3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.api.model.instant import instant
+from podrules.api.model.instant import instant, span
 from podrules.api.model.pod import ContainerRef, Pod
 from podrules.api.model.quantity import ZERO
 from podrules.ending.deleted_pod import deleted_at, grace_of
@@ -26,6 +27,7 @@ from podrules.ending.died.cause import NOTHING, Cause, Clue, EndVerdict, Evidenc
 from podrules.ending.died.container_end import container_verdict, never_ran, stop_of_all
 from podrules.ending.died.deleted import disruption
 from podrules.ending.died.evidence import (
+    Clocks,
     Evidence,
     MissingEvidence,
     PodEvents,
@@ -35,12 +37,11 @@ from podrules.ending.died.evidence import (
     first_of,
 )
 from podrules.ending.died.gone import LONG, cause_from_event, gone_verdict, node_evictor
-from podrules.ending.died.manner import Manner, PodStop, manner_of, stop_of
 from podrules.ending.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, pod_memory_limit, start_ran_out
 from podrules.ending.died.messages import BY_KUBELET, EVICTED, EvictionNumbers, eviction_numbers
 from podrules.ending.died.pod_end import pod_verdict
 from podrules.ending.died.rejections import Rejection, rejection_of
-from podrules.ending.died.stop_order import stopped_at
+from podrules.ending.died.stop_order import stopped_at, was_reset
 from podrules.node.eviction.thresholds import usable_thresholds
 from podrules.pod.container_state import (
     OOM_KILLED,
@@ -55,6 +56,79 @@ from podrules.pod.platform import pod_platform
 from podrules.pod.resources import MEMORY
 from podrules.pod.termination import eviction_stop
 from podrules.workload.evictors import Evictor, Purpose, manager_of, pod_evictor
+
+_ROUNDED: Final = timedelta(seconds=2)
+"""Both times are in whole seconds."""
+
+
+class Manner(Enum):
+    """How a container of a pod that was stopped ended."""
+
+    OBEYED = "Obeyed"
+    """By SIGTERM, or by its own exit within its grace period."""
+    KILLED = "Killed"
+    """By SIGKILL: it still ran at the end of its grace period."""
+    CUT_SHORT = "CutShort"
+    """By SIGKILL within its grace period: from the kernel for memory, from a second delete, or from elsewhere."""
+    SIGKILL = "Sigkill"
+    """By SIGKILL; whether its grace period was over is not known."""
+    BEFORE = "Before"
+    """It had ended before the stop."""
+
+
+class PodStop(Struct, frozen=True):
+    """The stop of a whole pod."""
+
+    began: datetime | None = None
+    """By the API server's clock; None: not known."""
+    grace: timedelta | None = None
+    """The grace period of its containers; None: the kubelet decided it."""
+
+
+def stop_of(evidence: Evidence, pod: Pod) -> PodStop:
+    """The stop of a pod that ended as a whole."""
+    condition, clocks, deleted = disruption(pod), evidence.clocks, deleted_at(pod)
+    by_kubelet = condition is not None and condition.reason == BY_KUBELET
+    stops = evidence.known_events.stops()
+    own = [instant(stops[-1].last)] if stops else []
+    if condition is not None and by_kubelet:
+        own.append(instant(condition.last_transition_time))
+    times = [clocks.server_time(when) for when in own if when is not None]
+    if deleted is not None and not was_reset(pod):
+        times.append(deleted)
+    known = deleted is not None and not by_kubelet
+    return PodStop(min(times, default=None), span(grace_of(pod).longest) if known else None)
+
+
+def manner_of(clocks: Clocks, end: Termination, stop: PodStop) -> Manner:
+    """How a container of a stopped pod ended.
+
+    Args:
+        clocks: The clocks of its node and the API server.
+        end: Its end.
+        stop: The stop of its pod.
+    """
+    ended = instant(end.finished_at)
+    taken = None if ended is None or stop.began is None else clocks.server_time(ended) - stop.began
+    if taken is not None and taken + clocks.margin < timedelta():
+        return Manner.BEFORE
+    if end.exit_code != SIGKILL_CODE:
+        return Manner.OBEYED
+    if stop.grace is None:
+        return Manner.KILLED
+    if taken is None or clocks.margin > _ROUNDED:
+        return Manner.SIGKILL
+    return Manner.CUT_SHORT if taken + clocks.margin + _ROUNDED < stop.grace else Manner.KILLED
+
+
+# The last end of a pod: of the pod as a whole, or of the container that ended last.
+#
+#     the whole pod     it is gone, finished, or being deleted: what the kubelet or the API server did to it
+#     its containers    a finished pod without such evidence: the first container that failed, else the last that ended
+#     one container     of an existing pod: the one that ended last, or that could not be started at all
+#
+# If a pod is stopped, its containers end with it. The exit code shows whether a container obeyed SIGTERM (143, or its own
+# code) or was killed at the end of its grace period (137).
 
 _NOT_STARTED: Final = 128
 """The exit code of a container that the runtime could not start."""

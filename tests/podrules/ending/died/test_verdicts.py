@@ -17,8 +17,7 @@ from podrules.api.model.pod import Container, ContainerStatus, Pod
 from podrules.ending.died import gone
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.evidence import Clocks, Evidence, MissingEvidence, PodEvents, clocks_of
-from podrules.ending.died.manner import Manner
-from podrules.ending.died.of_pod import EndOf, PodEnd, has_ended, last_end
+from podrules.ending.died.of_pod import EndOf, Manner, PodEnd, has_ended, last_end
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 
 STARTED, ENDED = "2026-10-01T11:00:00Z", "2026-10-01T11:30:00Z"
