@@ -1,47 +1,132 @@
-"""What follows the end of a pod's processes: its object is removed, its owner creates another, its volumes are free.
+"""How containers stop within a grace period: hooks, SIGTERM, SIGKILL, and the end of the last container.
 
-Object
-    deleted          the kubelet removes the object once every process ended and volumes are unmounted: it checks every
-                     second, and took one second in a measurement; finalizers keep the object longer
-    grace period 0   the API server removes it with the DELETE
-    killed only by   it stays, Failed, until a client deletes it; a StatefulSet and a DaemonSet delete theirs
-    the kubelet      automatically, which removes a finished pod at once
-    mirror pod       the kubelet removes and recreates it; the static pod is not affected
-Replacement
-    ReplicaSet       at the deletionTimestamp, or when the phase is Failed: such a pod no longer counts (IsPodActive)
-    StatefulSet      when the object is gone, for any reason
-    DaemonSet        the same; with maxSurge at the deletionTimestamp
-    Job              podReplacementPolicy TerminatingOrFailed: when it is deleted, and 10 s after the failure, which is
-                     the end of its containers, else when it was Ready last, else the deletion; Failed, which a
-                     podFailurePolicy implies: 10 s after its end. Each failure doubles the 10 s, up to 10 min; a pod
-                     that ended Succeeded is not replaced
-    no owner         a pod without a controller is not replaced
-    The ReplicaSet of a Deployment decides, not the Deployment.
-Volume attached to the node
-    the attach/detach controller waits for the kubelet to unmount it and to report that, which it does every 10 s
+    SIGTERM   at once, or after preStop; for a sidecar after the containers that stop first, or at the end of the
+              period
+    SIGKILL   at the end of the period, and at least 2 s after SIGTERM; for containers that have not ended by then
+    ended     at the earliest if all obey SIGTERM, at the latest after the last SIGKILL
 
-Source: pkg/kubelet/{kubelet.go,status/status_manager.go}, pkg/controller/controller_utils.go (IsPodActive),
-pkg/controller/{replicaset/replica_set.go,statefulset/stateful_set_control.go,daemon/daemon_controller.go},
-pkg/controller/job/{job_controller.go,backoff_utils.go}, pkg/apis/batch/v1/defaults.go,
-pkg/controller/volume/attachdetach/reconciler/reconciler.go at v1.36.3; KEP-3939.
+A container that does not run now gets no signal. A stop in progress keeps its initial period: the kubelet's pod worker
+accepts a shorter one, but does not pass it to the runtime again.
+
+Source: pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer), kuberuntime_termination_order.go
+(waitForTurn, which gives up when the period is over), pkg/kubelet/kubelet.go (SyncTerminatingPod, with a context
+that UpdatePod does not cancel) at v1.36.3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import ceil
 from typing import Final
 
 from msgspec import Struct
 
+from podrules.api.model.instant import instant
 from podrules.api.model.pod import Pod
 from podrules.api.model.workload import Workload
 from podrules.ending.attachment import FORCE_DETACH_AFTER
-from podrules.ending.deleted_pod import holders
+from podrules.ending.deleted_pod import Grace, deleted_at, holders
 from podrules.ending.timeline.events import AT_ONCE, NEVER, EventKind, Note, Reminder, Span, TimelineEvent, TimeRule
 from podrules.ending.volumes import WriterGuard, WriterLock
 from podrules.node.pod_gc import ORPHANS_GONE_WITHIN
 from podrules.node.reachability import Reach
+from podrules.pod.processes import idle_containers
+from podrules.pod.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, container_stops
 from podrules.workload.safety import Guarantee, OwnerGuarantee
+
+
+class Stop(Struct, frozen=True):
+    """The stop of a pod's containers; seconds count from the kubelet's start of the stop."""
+
+    events: tuple[TimelineEvent, ...]
+    ended: Span
+    before: bool = False
+    """Whether all containers have already ended."""
+
+
+def stop_of(pod: Pod, grace: Grace) -> Stop:
+    """The stop of the containers that run now."""
+    first = container_stops(pod, grace.seconds)
+    last = {step.name: step for step in container_stops(pod, grace.longest)}
+    events = [event for step in first for event in stop_events(step, last[step.name], grace)]
+    ended = Span(
+        max((step.sigterm_earliest for step in first), default=0),
+        max((step.sigkill_latest for step in last.values()), default=0),
+    )
+    return Stop(tuple(events), ended)
+
+
+def ended_before(pod: Pod) -> Span | None:
+    """When the last container of a pod being deleted ended, in seconds from its DELETE; None if not known."""
+    deleted = deleted_at(pod)
+    ends = [status.state.terminated for status in pod.status.of_containers]
+    moments = [instant(end.finished_at) for end in ends if end is not None]
+    known = [moment for moment in moments if moment is not None]
+    if deleted is None or not known:
+        return None
+    seconds = max(0, ceil((max(known) - deleted).total_seconds()))
+    return Span(seconds, seconds)
+
+
+def stop_events(step: ContainerStop, longest: ContainerStop, grace: Grace) -> Iterator[TimelineEvent]:
+    """The events of the stop of one container: preStop, SIGTERM, SIGKILL.
+
+    Args:
+        step: The stop with the current grace period.
+        longest: The stop with the period with which it may have begun; else the same.
+        grace: The grace period and the field that decided it.
+    """
+    name, hook = step.name, f"{step.field}.lifecycle.preStop.{step.pre_stop}"
+    if step.pre_stop is not None:
+        known = step.pre_stop_earliest if step.pre_stop_earliest == longest.pre_stop_latest else None
+        yield TimelineEvent.of(EventKind.PRE_STOP, Span(0, 0), TimeRule.START, subject=name, field=hook, seconds=known)
+    rule, field = TimeRule.START, ""
+    if step.waits:
+        rule, field = TimeRule.SIDECAR_TURN, f"{step.field}.restartPolicy"
+    elif step.pre_stop is not None:
+        rule, field = TimeRule.AFTER_PRE_STOP, hook
+    term = Span(step.sigterm_earliest, longest.sigterm_latest)
+    yield TimelineEvent.of(EventKind.SIGTERM, term, rule, subject=name, field=field, signal=step.stop_signal)
+    kill = Span(max(grace.seconds, step.sigterm_earliest + MINIMUM_GRACE_PERIOD_SECONDS), longest.sigkill_latest)
+    rule = TimeRule.GRACE_PERIOD if kill.latest == grace.longest else TimeRule.MINIMUM_GRACE_PERIOD
+    if grace.first is not None:
+        rule = TimeRule.SHORTENED
+    seconds = grace.seconds if grace.given is None else grace.given
+    yield TimelineEvent.of(EventKind.SIGKILL, kill, rule, subject=name, field=grace.field, seconds=seconds)
+
+
+def idle_notes(pod: Pod) -> Iterator[Note]:
+    """A note for each container that does not run."""
+    for name in idle_containers(pod):
+        yield Note(Reminder.NOT_RUNNING, subject=name)
+
+
+# What follows the end of a pod's processes: its object is removed, its owner creates another, its volumes are free.
+#
+# Object
+#     deleted          the kubelet removes the object once every process ended and volumes are unmounted: it checks every
+#                      second, and took one second in a measurement; finalizers keep the object longer
+#     grace period 0   the API server removes it with the DELETE
+#     killed only by   it stays, Failed, until a client deletes it; a StatefulSet and a DaemonSet delete theirs
+#     the kubelet      automatically, which removes a finished pod at once
+#     mirror pod       the kubelet removes and recreates it; the static pod is not affected
+# Replacement
+#     ReplicaSet       at the deletionTimestamp, or when the phase is Failed: such a pod no longer counts (IsPodActive)
+#     StatefulSet      when the object is gone, for any reason
+#     DaemonSet        the same; with maxSurge at the deletionTimestamp
+#     Job              podReplacementPolicy TerminatingOrFailed: when it is deleted, and 10 s after the failure, which is
+#                      the end of its containers, else when it was Ready last, else the deletion; Failed, which a
+#                      podFailurePolicy implies: 10 s after its end. Each failure doubles the 10 s, up to 10 min; a pod
+#                      that ended Succeeded is not replaced
+#     no owner         a pod without a controller is not replaced
+#     The ReplicaSet of a Deployment decides, not the Deployment.
+# Volume attached to the node
+#     the attach/detach controller waits for the kubelet to unmount it and to report that, which it does every 10 s
+#
+# Source: pkg/kubelet/{kubelet.go,status/status_manager.go}, pkg/controller/controller_utils.go (IsPodActive),
+# pkg/controller/{replicaset/replica_set.go,statefulset/stateful_set_control.go,daemon/daemon_controller.go},
+# pkg/controller/job/{job_controller.go,backoff_utils.go}, pkg/apis/batch/v1/defaults.go,
+# pkg/controller/volume/attachdetach/reconciler/reconciler.go at v1.36.3; KEP-3939.
 
 _CONFIRMED_SECONDS: Final = 2
 """Two periods of the kubelet's runtime check (genericPlegRelistPeriod, 1 s); unmounting may take longer."""

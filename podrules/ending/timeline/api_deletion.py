@@ -24,9 +24,13 @@ from podrules.ending.deleted_pod import Grace, grace_of
 from podrules.ending.timeline.aftermath import (
     FORCE_DETACH_SECONDS,
     Ownership,
+    Stop,
     after_deletion,
+    ended_before,
     forced_detach,
     free_volumes,
+    idle_notes,
+    stop_of,
 )
 from podrules.ending.timeline.events import (
     AT_ONCE,
@@ -41,7 +45,6 @@ from podrules.ending.timeline.events import (
     Way,
     WayTimeline,
 )
-from podrules.ending.timeline.stopping import Stop, ended_before, idle_notes, stop_of
 from podrules.ending.volumes import WriterGuard
 from podrules.node.pod_gc import collected_within
 from podrules.node.reachability import Reach

@@ -33,7 +33,14 @@ from podrules.api.model.duration import DurationError, parse_duration
 from podrules.api.model.kubelet import KubeletConfiguration
 from podrules.api.model.pod import ContainerRef, Pod, Probe
 from podrules.ending.deleted_pod import Grace
-from podrules.ending.timeline.aftermath import Ownership, after_kubelet_kill, free_volumes
+from podrules.ending.timeline.aftermath import (
+    Ownership,
+    after_kubelet_kill,
+    free_volumes,
+    idle_notes,
+    stop_events,
+    stop_of,
+)
 from podrules.ending.timeline.events import (
     NEVER,
     EventKind,
@@ -46,7 +53,6 @@ from podrules.ending.timeline.events import (
     Way,
     WayTimeline,
 )
-from podrules.ending.timeline.stopping import idle_notes, stop_events, stop_of
 from podrules.ending.volumes import WriterGuard
 from podrules.node.eviction.signals import Signal
 from podrules.node.eviction.thresholds import usable_thresholds
