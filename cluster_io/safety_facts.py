@@ -32,8 +32,14 @@ from podrules.api.model.storage import PersistentVolume, PersistentVolumeClaim, 
 from podrules.api.model.workload import Workload
 from podrules.ending.attachment import VolumeFacts, attached_volumes, unique_volume_name
 from podrules.ending.deleted_pod import pod_ending
-from podrules.ending.second_writers import SecondWriters, coming_guards, second_writers, volume_of
-from podrules.ending.volumes import ClaimedVolume, claimed_volumes
+from podrules.ending.volumes import (
+    ClaimedVolume,
+    SecondWriters,
+    claimed_volumes,
+    coming_guards,
+    second_writers,
+    volume_of,
+)
 from podrules.node.lost_node import MonitorGrace
 from podrules.node.reachability import LEASE_NAMESPACE, NodeReach
 from podrules.pod.reading import NOT_ALL_IN_FILE, UnreadInput, read_or_none

@@ -45,8 +45,8 @@ from podrules.admission.resize_room import ResizeRoom
 from podrules.api.model.instant import instant
 from podrules.api.model.pod import PodQOSClass
 from podrules.ending.attachment import MoveStep
-from podrules.ending.second_writers import SecondWriters
 from podrules.ending.stuck import PROVISIONING, PROVISIONING_FAILED
+from podrules.ending.volumes import SecondWriters
 from podrules.node.reachability import Reach
 from podrules.pod.oom import OOMRule
 from podrules.pod.platform import Platform

@@ -13,8 +13,7 @@ from typing import Final
 from podrules.api.model.storage import READ_WRITE_ONCE_POD, PersistentVolumeClaim
 from podrules.api.model.workload import Workload
 from podrules.api.scaled import scaled
-from podrules.ending.second_writers import coming_guards, second_writers, surge_of, volume_of
-from podrules.ending.volumes import WriterLock
+from podrules.ending.volumes import WriterLock, coming_guards, second_writers, surge_of, volume_of
 from podrules.lint.finding import Finding, Level, LintRule
 from podrules.lint.objects import Objects, PodCase
 
@@ -154,11 +153,11 @@ class ClaimForOne(Finding, frozen=True):
 
 # A Deployment's rollout that starts a second writer on an unguarded volume.
 #
-# The rule is that of `podrules.ending.second_writers`, for Deployments with strategy RollingUpdate. The PersistentVolume
+# The rule is that of `podrules.ending.volumes`, for Deployments with strategy RollingUpdate. The PersistentVolume
 # of a claim is known only if the same files contain it, by spec.volumeName or its claimRef, or contain its StorageClass
 # with a provisioner that is for NFS by its name; other claims are skipped.
 #
-# Source: as in `podrules.ending.second_writers`.
+# Source: as in `podrules.ending.volumes`.
 
 
 def check_writers(objects: Objects) -> Iterator[Finding]:

@@ -18,8 +18,8 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.api.model.workload import Workload
 from podrules.ending.died.oom_kills import OomKill
-from podrules.ending.second_writers import SecondWriters
 from podrules.ending.stuck import Stuck
+from podrules.ending.volumes import SecondWriters
 from podrules.node.pressure.usage import ReadUsage
 from podrules.pod.reading import UnreadInput
 from podrules.pod.versions import Versions

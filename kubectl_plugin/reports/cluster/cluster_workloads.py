@@ -13,7 +13,7 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.workload import Workload
 from podrules.api.refusals import pods_short, said_by_server
 from podrules.ending.pod_state import PodState
-from podrules.ending.second_writers import SecondWriters
+from podrules.ending.volumes import SecondWriters
 from podrules.workload.safety import owner_guarantee
 
 WorkloadKey = tuple[str, str, str]

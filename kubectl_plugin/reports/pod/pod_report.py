@@ -27,10 +27,9 @@ from podrules.api.model.pod import Pod, PodStatus
 from podrules.api.model.policy import PriorityClass
 from podrules.ending.attachment import VolumePosition
 from podrules.ending.deleted_pod import Ending, JobTracking, StopPlan, pod_ending, stop_plan
-from podrules.ending.second_writers import SecondWriters
 from podrules.ending.stuck import AutoscalerWord, Stuck, UnprocessedPod, unseen
 from podrules.ending.timeline.events import PodTimeline, Way
-from podrules.ending.volumes import WriterGuard, claimed_volumes
+from podrules.ending.volumes import SecondWriters, WriterGuard, claimed_volumes
 from podrules.node.reachability import NodeReach, Reach
 from podrules.pod.memory_qos import memory_settings
 from podrules.pod.oom import MemoryTooLow, memory_too_low
