@@ -35,7 +35,7 @@ from kubectl_plugin.views.words import clock, counted
 from kubectl_plugin.views.workload_words import count_words, new_pods_refused, node_word, refusal_of, standing
 from podrules.api.model.pod import PodQOSClass
 from podrules.ending.pod_state import PodState, state_of
-from podrules.node.eviction.signals import Signal
+from podrules.node.eviction.thresholds import Signal
 from podrules.node.reachability import NodeReach
 from podrules.pod.reading import USAGE_NOT_ASKED, UnreadInput
 from podrules.scheduling.placement.outcome import PlacementOutcome

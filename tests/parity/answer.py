@@ -30,8 +30,7 @@ from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.schema.strict import decode
 from podrules.api.schema.table import schema
 from podrules.node.eviction.ranking import Disks
-from podrules.node.eviction.signals import NodeCondition
-from podrules.node.eviction.thresholds import parse_threshold_config
+from podrules.node.eviction.thresholds import NodeCondition, parse_threshold_config
 from podrules.pod import cgroup, priority, qos, resources, termination
 from podrules.pod.defaults import default_pod, stored_pod
 from podrules.pod.memory_qos import MemorySettings, pod_memory_qos

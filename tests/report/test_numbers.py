@@ -24,7 +24,7 @@ from kubectl_plugin.reports.pod.similar_pods import SimilarPods
 from podrules.api.features import REFERENCE
 from podrules.api.model.pod import Pod, PodQOSClass
 from podrules.node.allocation import node_allocation
-from podrules.node.eviction.signals import Signal
+from podrules.node.eviction.thresholds import Signal
 from podrules.node.pressure.node import memory_orders, node_pressure
 from podrules.node.pressure.usage import UsageSource
 from podrules.pod.oom import container_oom_score_adjs

@@ -30,10 +30,15 @@ from podrules.api.model.kubelet import Summary
 from podrules.api.model.node import Taint
 from podrules.api.model.pod import Pod, PodQOSClass
 from podrules.node.eviction.local_storage import exceeded_storage_limit
-from podrules.node.eviction.observations import Observations, make_signal_observations, thresholds_met
 from podrules.node.eviction.ranking import Disks, EvictionPlace, rank
-from podrules.node.eviction.signals import NodeCondition
-from podrules.node.eviction.thresholds import Threshold, with_container_fs
+from podrules.node.eviction.thresholds import (
+    NodeCondition,
+    Observations,
+    Threshold,
+    make_signal_observations,
+    thresholds_met,
+    with_container_fs,
+)
 from podrules.node.eviction.usage import StatsFunc, stats_by_uid
 from podrules.pod.priority import is_critical_pod
 from podrules.pod.qos import get_pod_qos

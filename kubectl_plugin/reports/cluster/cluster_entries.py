@@ -21,7 +21,7 @@ from podrules.api.model.pod import PodQOSClass
 from podrules.api.model.policy import PriorityClass
 from podrules.ending.died.oom_kills import OomKill
 from podrules.ending.stuck import Stuck
-from podrules.node.eviction.signals import NodeCondition, Signal
+from podrules.node.eviction.thresholds import NodeCondition, Signal
 from podrules.node.pressure.usage import UsageSource
 from podrules.pod.platform import Platform
 from podrules.pod.reading import UnreadInput

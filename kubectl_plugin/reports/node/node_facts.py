@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
-from podrules.node.eviction.signals import NodeCondition, pressures_of
+from podrules.node.eviction.thresholds import NodeCondition, pressures_of
 from podrules.node.reachability import NodeReach
 from podrules.pod.taint_eviction import Eviction, bound_at, taint_eviction
 

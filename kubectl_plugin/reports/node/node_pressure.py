@@ -27,9 +27,8 @@ from podrules.api.model.pod import Pod, PodQOSClass
 from podrules.api.model.pod_reference import PodReference, reference
 from podrules.api.model.quantity import ZERO, Quantity
 from podrules.ending.died.oom_kills import OomKill
-from podrules.node.eviction.observations import PODS_CGROUP
 from podrules.node.eviction.ranking import Comparator, EvictionPlace
-from podrules.node.eviction.signals import Signal
+from podrules.node.eviction.thresholds import PODS_CGROUP, Signal
 from podrules.node.pressure.cgroups import NodeCgroup
 from podrules.node.pressure.nearness import is_near_limit, limit_percent
 from podrules.node.pressure.node import NodePressure, OOMOrder, OOMScope, ThresholdSource

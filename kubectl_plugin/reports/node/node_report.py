@@ -20,7 +20,7 @@ from podrules.api.model.quantity import Quantity
 from podrules.ending.died.cause import Clue, EvidenceSource, of_event
 from podrules.ending.died.messages import PRESSURE_REASONS
 from podrules.node.allocation import ResourceAllocation, node_allocation, percent_of
-from podrules.node.eviction.signals import NodeCondition, pressures_of
+from podrules.node.eviction.thresholds import NodeCondition, pressures_of
 from podrules.node.reachability import NodeReach
 from podrules.pod.platform import Platform, node_platform
 from podrules.pod.reading import UnreadInput

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from podrules.node.eviction.signals import Signal
+from podrules.node.eviction.thresholds import Signal
 from podrules.node.pressure.node import Headroom, ThresholdSource
 from podrules.node.pressure.usage import UsageSource
 

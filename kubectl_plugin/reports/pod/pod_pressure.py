@@ -16,7 +16,7 @@ from kubectl_plugin.reports.node.node_pressure import (
 )
 from kubectl_plugin.reports.node.node_use import NearLimit
 from podrules.api.model.pod import Pod
-from podrules.node.eviction.signals import Signal
+from podrules.node.eviction.thresholds import Signal
 from podrules.node.pressure.nearness import is_near_limit
 from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.oom_order import PAGE_SIZE

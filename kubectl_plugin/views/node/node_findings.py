@@ -23,7 +23,7 @@ from kubectl_plugin.views.words import clock, counted, cut, duration, listed, me
 from podrules.api.model.instant import instant
 from podrules.api.model.quantity import Quantity
 from podrules.ending.died.oom_kills import OomKill
-from podrules.node.eviction.signals import Signal
+from podrules.node.eviction.thresholds import Signal
 from podrules.node.pressure.nearness import Nearness, headroom_nearness
 from podrules.node.pressure.node import ThresholdSource
 from podrules.pod.platform import Platform

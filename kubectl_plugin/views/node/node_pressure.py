@@ -33,7 +33,7 @@ from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import listed, memory
 from podrules.api.model.pod import PodQOSClass
-from podrules.node.eviction.signals import Signal
+from podrules.node.eviction.thresholds import Signal
 from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.usage import UsageSource
 from podrules.pod.platform import Platform

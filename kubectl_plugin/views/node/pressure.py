@@ -8,7 +8,7 @@ from kubectl_plugin.reports.node.node_pressure import EvictionPlaceReport, OOMPl
 from kubectl_plugin.reports.node.node_use import NodeUse
 from kubectl_plugin.views.words import memory
 from podrules.node.eviction.ranking import Comparator
-from podrules.node.eviction.signals import INODES, PIDS, Signal
+from podrules.node.eviction.thresholds import INODES, PIDS, Signal
 from podrules.node.pressure.nearness import limit_percent
 from podrules.node.pressure.oom_order import OOMSeparator
 from podrules.pod.oom import OwnScore

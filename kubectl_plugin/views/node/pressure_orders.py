@@ -18,7 +18,7 @@ from kubectl_plugin.views.node.pressure import (
     over_words,
 )
 from kubectl_plugin.views.words import listed, memory, memory_qos_values
-from podrules.node.eviction.signals import INODES, PIDS, Signal
+from podrules.node.eviction.thresholds import INODES, PIDS, Signal
 from podrules.node.pressure.cgroups import NodeCgroup
 from podrules.node.pressure.nearness import limit_percent
 from podrules.node.pressure.node import OOMScope

@@ -10,7 +10,7 @@ from kubectl_plugin.reports.pod.pod_pressure import EvictionStandingReport, PodP
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.node.pressure import near_limit_words
 from kubectl_plugin.views.words import listed
-from podrules.node.eviction.signals import NodeCondition
+from podrules.node.eviction.thresholds import NodeCondition
 
 EVICTING: Final = "its kubelet evicts pods, or did in the last 5 min (evictionPressureTransitionPeriod)"
 

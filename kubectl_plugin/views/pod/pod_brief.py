@@ -28,7 +28,7 @@ from kubectl_plugin.views.scheduling.preemption import preemptors_section
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import amount, counted, listed, ordinal
-from podrules.node.eviction.signals import Signal
+from podrules.node.eviction.thresholds import Signal
 from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.usage import UsageSource
 from podrules.node.reachability import Reach

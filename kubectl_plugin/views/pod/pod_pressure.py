@@ -25,7 +25,7 @@ from kubectl_plugin.views.node.pressure import (
 )
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import listed, memory, place_words
-from podrules.node.eviction.signals import Signal
+from podrules.node.eviction.thresholds import Signal
 from podrules.node.pressure.nearness import is_near_limit, limit_percent
 from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.usage import UsageSource

@@ -54,8 +54,7 @@ from podrules.ending.timeline.events import (
     WayTimeline,
 )
 from podrules.ending.volumes import WriterGuard
-from podrules.node.eviction.signals import Signal
-from podrules.node.eviction.thresholds import usable_thresholds
+from podrules.node.eviction.thresholds import Signal, usable_thresholds
 from podrules.pod.priority import SYSTEM_CRITICAL_PRIORITY
 from podrules.pod.processes import has_process
 from podrules.pod.termination import (

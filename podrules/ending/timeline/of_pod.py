@@ -30,7 +30,7 @@ from podrules.ending.timeline.events import AT_ONCE, PodTimeline, Span, Standing
 from podrules.ending.timeline.kubelet_kill import evict, probe_failure, shutdown
 from podrules.ending.timeline.lost import NOTHING_NOTED, SilentNodeRecord, node_lost, node_missing
 from podrules.ending.volumes import WriterGuard
-from podrules.node.eviction.signals import pressures_of
+from podrules.node.eviction.thresholds import pressures_of
 from podrules.node.lost_node import UNREACHABLE, MonitorGrace, taint_added, unknown_at
 from podrules.node.reachability import OUT_OF_SERVICE, NodeReach, Reach
 from podrules.pod.platform import Platform, pod_platform

@@ -31,7 +31,7 @@ from msgspec import Struct
 
 from podrules.api.features import REFERENCE, Features
 from podrules.api.model.pod import Pod
-from podrules.node.eviction.signals import INODES, PIDS, Signal
+from podrules.node.eviction.thresholds import INODES, PIDS, Signal
 from podrules.node.eviction.usage import FsStatsType, StatsFunc, pod_usage, request_quantity
 from podrules.pod.priority import is_critical_pod
 from podrules.pod.resources import EPHEMERAL_STORAGE

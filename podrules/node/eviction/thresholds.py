@@ -1,17 +1,6 @@
-"""Eviction thresholds from the kubelet's configuration.
+"""Eviction signals, with the resource that the kubelet reclaims and the condition that the node reports.
 
-    evictionHard      met: the kubelet evicts a pod at once
-    evictionSoft      met for evictionSoftGracePeriod: the kubelet evicts a pod with a grace period
-    evictionHard not set                     memory.available 100Mi, nodefs.available 10 %, nodefs.inodesFree 5 %,
-                                             imagefs.available 15 %, imagefs.inodesFree 5 % (Linux)
-    set, even to one signal                  the others have no threshold, unless mergeDefaultEvictionSettings
-    enforceNodeAllocatable contains "pods"   the hard memory threshold also applies to allocatableMemory.available
-    containerfs                              never configured: it gets that of nodefs or imagefs, which has its disk
-
-A percentage refers to the signal's capacity, stored as a float32 as in upstream. 0% and 100% mean no threshold.
-
-Source, at v1.36.3: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig, UpdateContainerFsThresholds),
-api/types.go (GetThresholdQuantity), defaults_linux.go; cmd/kubelet/app/server.go (loadConfigFile).
+Source: pkg/kubelet/eviction/api/types.go, helpers.go (signalToResource, signalToNodeCondition) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -20,16 +9,91 @@ import re
 import struct
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from enum import Enum
 from math import isfinite
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from podrules.api.model.base import Condition
 from podrules.api.model.duration import DurationError, parse_duration
-from podrules.api.model.kubelet import KubeletConfiguration
+from podrules.api.model.kubelet import ContainerStats, FsStats, KubeletConfiguration, MemoryStats, NodeStats
 from podrules.api.model.quantity import Quantity, QuantityError, QuantityFormat
-from podrules.node.eviction.signals import Signal
+from podrules.pod.resources import EPHEMERAL_STORAGE, MEMORY
+
+INODES: Final = "inodes"
+PIDS: Final = "pids"
+
+
+class NodeCondition(Enum):
+    """Conditions of a node under pressure."""
+
+    MEMORY_PRESSURE = "MemoryPressure"
+    DISK_PRESSURE = "DiskPressure"
+    PID_PRESSURE = "PIDPressure"
+
+
+class Signal(Enum):
+    """The signals of the eviction manager: each is an amount that is left."""
+
+    MEMORY_AVAILABLE = "memory.available"
+    """Capacity less the working set of the whole node; bytes."""
+    ALLOCATABLE_MEMORY_AVAILABLE = "allocatableMemory.available"
+    """The limit of all pods' cgroup less their working set; bytes."""
+    NODE_FS_AVAILABLE = "nodefs.available"
+    NODE_FS_INODES_FREE = "nodefs.inodesFree"
+    IMAGE_FS_AVAILABLE = "imagefs.available"
+    IMAGE_FS_INODES_FREE = "imagefs.inodesFree"
+    CONTAINER_FS_AVAILABLE = "containerfs.available"
+    CONTAINER_FS_INODES_FREE = "containerfs.inodesFree"
+    PID_AVAILABLE = "pid.available"
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether it is one of the two memory signals, which the kubelet handles before all others."""
+        return self in {Signal.MEMORY_AVAILABLE, Signal.ALLOCATABLE_MEMORY_AVAILABLE}
+
+    @property
+    def resource(self) -> str:
+        """The reclaimed resource: ``memory``, ``ephemeral-storage``, ``inodes`` or ``pids``."""
+        if self.is_memory:
+            return MEMORY
+        if self is Signal.PID_AVAILABLE:
+            return PIDS
+        return INODES if self.value.endswith("inodesFree") else EPHEMERAL_STORAGE
+
+    @property
+    def condition(self) -> NodeCondition:
+        """The condition that the node reports while a threshold of the signal is met."""
+        if self.is_memory:
+            return NodeCondition.MEMORY_PRESSURE
+        return NodeCondition.PID_PRESSURE if self is Signal.PID_AVAILABLE else NodeCondition.DISK_PRESSURE
+
+
+def pressures_of(conditions: Iterable[Condition]) -> tuple[NodeCondition, ...]:
+    """The pressure conditions that a node reports.
+
+    Its kubelet reports them while a threshold is met, and for evictionPressureTransitionPeriod after that.
+    """
+    true = {condition.type for condition in conditions if condition.status == "True"}
+    return tuple(condition for condition in NodeCondition if condition.value in true)
+
+
+# Eviction thresholds from the kubelet's configuration.
+#
+#     evictionHard      met: the kubelet evicts a pod at once
+#     evictionSoft      met for evictionSoftGracePeriod: the kubelet evicts a pod with a grace period
+#     evictionHard not set                     memory.available 100Mi, nodefs.available 10 %, nodefs.inodesFree 5 %,
+#                                              imagefs.available 15 %, imagefs.inodesFree 5 % (Linux)
+#     set, even to one signal                  the others have no threshold, unless mergeDefaultEvictionSettings
+#     enforceNodeAllocatable contains "pods"   the hard memory threshold also applies to allocatableMemory.available
+#     containerfs                              never configured: it gets that of nodefs or imagefs, which has its disk
+#
+# A percentage refers to the signal's capacity, stored as a float32 as in upstream. 0% and 100% mean no threshold.
+#
+# Source, at v1.36.3: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig, UpdateContainerFsThresholds),
+# api/types.go (GetThresholdQuantity), defaults_linux.go; cmd/kubelet/app/server.go (loadConfigFile).
 
 DEFAULT_EVICTION_HARD: Final[Mapping[str, str]] = {
     "memory.available": "100Mi",
@@ -225,3 +289,108 @@ def _float32(value: float) -> float:
     """The nearest float32."""
     (rounded,) = struct.unpack("f", struct.pack("f", value))
     return float(rounded)
+
+
+# A kubelet's measurements as eviction signals, and which thresholds they meet.
+#
+#     memory.available            node.memory.availableBytes, of availableBytes + workingSetBytes
+#     allocatableMemory.available the same for the cgroup of all pods
+#     *.available, *.inodesFree   for the node's, the images' and the containers' filesystems
+#     pid.available               node.rlimit.maxpid - curproc, of maxpid
+#     met when                    threshold > available
+#
+# Source: pkg/kubelet/eviction/helpers.go (makeSignalObservations, thresholdsMet) at v1.36.3.
+
+PODS_CGROUP: Final = "pods"
+"""The name of the cgroup of all pods in the list of system containers."""
+_SIGN_BIT: Final = 1 << 63
+
+
+class SignalObservation(Struct, frozen=True):
+    """One signal's value."""
+
+    available: Quantity
+    capacity: Quantity
+    time: str = ""
+    """RFC 3339; empty: not known."""
+
+
+Observations = Mapping[Signal, SignalObservation]
+
+
+def make_signal_observations(node: NodeStats) -> dict[Signal, SignalObservation]:
+    """All measured signals."""
+    runtime = node.runtime
+    pods: ContainerStats | None = node.system_container(PODS_CGROUP)
+    found = {
+        Signal.MEMORY_AVAILABLE: _memory(node.memory),
+        Signal.ALLOCATABLE_MEMORY_AVAILABLE: _memory(pods.memory if pods else None),
+        Signal.NODE_FS_AVAILABLE: _bytes(node.fs),
+        Signal.NODE_FS_INODES_FREE: _inodes(node.fs),
+        Signal.IMAGE_FS_AVAILABLE: _bytes(runtime.image_fs if runtime else None),
+        Signal.IMAGE_FS_INODES_FREE: _inodes(runtime.image_fs if runtime else None),
+        Signal.CONTAINER_FS_AVAILABLE: _bytes(runtime.container_fs if runtime else None),
+        Signal.CONTAINER_FS_INODES_FREE: _inodes(runtime.container_fs if runtime else None),
+        Signal.PID_AVAILABLE: _pids(node),
+    }
+    return {signal: observation for signal, observation in found.items() if observation is not None}
+
+
+def thresholds_met(
+    thresholds: Iterable[Threshold], observations: Observations, *, enforce_min_reclaim: bool = False
+) -> tuple[Threshold, ...]:
+    """The thresholds that are met, with or without a grace period.
+
+    Args:
+        thresholds: The thresholds; their order is kept.
+        observations: The observed signals; a missing signal meets no threshold.
+        enforce_min_reclaim: Whether `Threshold.min_reclaim` is added to the required amount.
+    """
+    return tuple(
+        threshold
+        for threshold in thresholds
+        if (observed := observations.get(threshold.signal)) is not None
+        and _required(threshold, observed, enforce_min_reclaim=enforce_min_reclaim) > observed.available
+    )
+
+
+def _required(threshold: Threshold, observed: SignalObservation, *, enforce_min_reclaim: bool) -> Quantity:
+    wanted = threshold.value.of(observed.capacity.value)
+    if enforce_min_reclaim and threshold.min_reclaim is not None:
+        wanted += threshold.min_reclaim.of(observed.capacity.value)
+    return wanted
+
+
+def _memory(memory: MemoryStats | None) -> SignalObservation | None:
+    if memory is None or memory.available_bytes is None or memory.working_set_bytes is None:
+        return None
+    # A cgroup above its limit has a negative amount left, which upstream reports as an unsigned number.
+    available = (memory.available_bytes + _SIGN_BIT) % (2 * _SIGN_BIT) - _SIGN_BIT
+    return _observed(available, available + memory.working_set_bytes, memory.time)
+
+
+def _bytes(fs: FsStats | None) -> SignalObservation | None:
+    if fs is None or fs.available_bytes is None or fs.capacity_bytes is None:
+        return None
+    return _observed(fs.available_bytes, fs.capacity_bytes, fs.time)
+
+
+def _inodes(fs: FsStats | None) -> SignalObservation | None:
+    if fs is None or fs.inodes_free is None or fs.inodes is None:
+        return None
+    return _observed(fs.inodes_free, fs.inodes, fs.time, QuantityFormat.DECIMAL_SI)
+
+
+def _pids(node: NodeStats) -> SignalObservation | None:
+    limit = node.rlimit
+    if limit is None or limit.max_pid is None or limit.num_of_running_processes is None:
+        return None
+    return _observed(
+        limit.max_pid - limit.num_of_running_processes, limit.max_pid, limit.time, QuantityFormat.DECIMAL_SI
+    )
+
+
+def _observed(
+    available: int, capacity: int, time: str, form: QuantityFormat = QuantityFormat.BINARY_SI
+) -> SignalObservation:
+    return SignalObservation(Quantity(available, 0, form), Quantity(capacity, 0, form), time)

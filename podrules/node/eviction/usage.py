@@ -23,7 +23,7 @@ from podrules.api.model.kubelet import FsStats, PodStats
 from podrules.api.model.pod import Pod
 from podrules.api.model.quantity import ZERO, Quantity
 from podrules.api.model.storage import Volume
-from podrules.node.eviction.signals import INODES, PIDS
+from podrules.node.eviction.thresholds import INODES, PIDS
 from podrules.pod.priority import static_pod_uid
 from podrules.pod.resources import (
     MEMORY,

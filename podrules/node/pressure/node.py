@@ -37,12 +37,14 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import ContainerRef, Pod
 from podrules.api.model.quantity import ZERO, Quantity
 from podrules.node.eviction.local_storage import StorageLimit, exceeded_storage_limit
-from podrules.node.eviction.observations import PODS_CGROUP, make_signal_observations, thresholds_met
 from podrules.node.eviction.ranking import Disks, EvictionPlace, rank
-from podrules.node.eviction.signals import Signal
 from podrules.node.eviction.thresholds import (
     DEFAULT_EVICTION_HARD,
+    PODS_CGROUP,
+    Signal,
     Threshold,
+    make_signal_observations,
+    thresholds_met,
     usable_thresholds,
     with_container_fs,
 )

@@ -16,7 +16,7 @@ from podrules.api.model.kubelet import ContainerStats, MemoryStats, PodStats, St
 from podrules.api.model.pod import Pod
 from podrules.api.model.quantity import ZERO
 from podrules.node.eviction.ranking import EvictionPlace
-from podrules.node.eviction.signals import Signal
+from podrules.node.eviction.thresholds import Signal
 from podrules.node.pressure.node import NodePressure, OOMOrder
 from podrules.node.pressure.oom_order import OOMPlace
 from podrules.node.pressure.usage import NodeUsage, UsageSource

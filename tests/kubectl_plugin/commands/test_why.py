@@ -26,7 +26,7 @@ from kubectl_plugin.views.workload_words import node_word
 from podrules.api.model.pod import PodQOSClass
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.pod_state import PodState
-from podrules.node.eviction.signals import NodeCondition, Signal
+from podrules.node.eviction.thresholds import NodeCondition, Signal
 from podrules.node.lost_node import ZoneState
 from podrules.node.reachability import NodeReach, Reach
 from podrules.pod.health import TroubleKind

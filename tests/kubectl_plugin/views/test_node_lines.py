@@ -19,7 +19,7 @@ from kubectl_plugin.reports.node.node_pressure import NodePressureReport, node_u
 from kubectl_plugin.reports.node.node_use import ThresholdReport
 from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.views.node.node_lines import NodeLines
-from podrules.node.eviction.signals import NodeCondition, Signal
+from podrules.node.eviction.thresholds import NodeCondition, Signal
 from podrules.node.pressure.usage import UsageSource
 from podrules.pod.platform import Platform
 from tests.golden import check

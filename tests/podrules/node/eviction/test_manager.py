@@ -10,8 +10,7 @@ import pytest
 from podrules.api.model.affinity import Toleration
 from podrules.api.model.pod import Pod
 from podrules.node.eviction.ranking import Disks
-from podrules.node.eviction.signals import NodeCondition
-from podrules.node.eviction.thresholds import parse_threshold_config
+from podrules.node.eviction.thresholds import NodeCondition, parse_threshold_config
 from tests.builders import make_container, make_pod, make_sidecar
 from tests.features import around
 from tests.podrules.node.eviction.building import configuration, node_memory, pod, stats, summary

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from podrules.api.model.quantity import Quantity
-from podrules.node.eviction.signals import Signal
 from podrules.node.eviction.thresholds import (
     DEFAULT_EVICTION_HARD,
+    Signal,
     Threshold,
     ThresholdConfigError,
     ThresholdValue,

@@ -13,7 +13,7 @@ from podrules.api.model.metrics import NodeMetrics, PodMetrics
 from podrules.api.model.node import Node
 from podrules.api.model.pod import ContainerStatus, Pod
 from podrules.node.eviction.ranking import Disks
-from podrules.node.eviction.signals import Signal
+from podrules.node.eviction.thresholds import Signal
 from podrules.node.pressure.node import NodePressure, OOMOrder, OOMScope, ThresholdSource, node_pressure
 from podrules.node.pressure.position import limited_usage, requested_usage, standings, with_pod_using
 from podrules.node.pressure.usage import NO_USAGE, NodeUsage, UsageSource, usage_from_metrics, usage_from_summary
