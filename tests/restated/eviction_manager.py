@@ -29,8 +29,7 @@ from podrules.api.model.instant import instant
 from podrules.api.model.kubelet import Summary
 from podrules.api.model.node import Taint
 from podrules.api.model.pod import Pod, PodQOSClass
-from podrules.node.eviction.local_storage import exceeded_storage_limit
-from podrules.node.eviction.ranking import Disks, EvictionPlace, rank
+from podrules.node.eviction.ranking import Disks, EvictionPlace, StatsFunc, exceeded_storage_limit, rank, stats_by_uid
 from podrules.node.eviction.thresholds import (
     NodeCondition,
     Observations,
@@ -39,7 +38,6 @@ from podrules.node.eviction.thresholds import (
     thresholds_met,
     with_container_fs,
 )
-from podrules.node.eviction.usage import StatsFunc, stats_by_uid
 from podrules.pod.priority import is_critical_pod
 from podrules.pod.qos import get_pod_qos
 from podrules.pod.tolerations import tolerations_tolerate_taint

@@ -12,8 +12,8 @@ from podrules.api.features import REFERENCE, Features
 from podrules.api.model.kubelet import ContainerStats, PodStats
 from podrules.api.model.pod import Pod
 from podrules.api.model.quantity import Quantity, QuantityFormat
+from podrules.node.eviction.ranking import pod_usage
 from podrules.node.eviction.thresholds import NodeCondition, Observations, Threshold
-from podrules.node.eviction.usage import pod_usage
 from podrules.pod.resources import EPHEMERAL_STORAGE, MEMORY, is_pod_level_resources_set
 
 REASON: Final = "Evicted"

@@ -28,8 +28,8 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod, PodQOSClass
 from podrules.api.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.api.model.quantity import ZERO
+from podrules.node.eviction.ranking import stats_by_uid
 from podrules.node.eviction.thresholds import Signal, pressures_of
-from podrules.node.eviction.usage import stats_by_uid
 from podrules.node.pressure.nearness import is_near_limit
 from podrules.node.pressure.node import Headroom, MemoryOrders, OOMScope, memory_orders, node_pressure
 from podrules.node.pressure.usage import NO_USAGE, NodeUsage, ReadUsage

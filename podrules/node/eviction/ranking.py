@@ -1,28 +1,20 @@
-"""The order in which pods are evicted: named comparators for each signal; the first with a difference decides.
+"""A pod's usage and request of a resource under pressure.
 
-    memory                exceeds its request > lower priority > most usage above its request
-    nodefs, imagefs,      exceeds its request > lower priority > most usage above its ephemeral-storage request
-      containerfs         (also for inodes: there the first comparator uses a request of inodes, which is always 0)
-    pids                  lower priority > most processes
-    without measurements  before all others, in each comparator of usage
+    memory              working set of the pod
+    ephemeral-storage,  what the scarce disk stores: writable layers, logs, local volumes (emptyDir on disk,
+      inodes            hostPath, configMap, gitRepo); images do not count for any pod
+    pids                processes
 
-Critical pods (static, mirror, priority >= 2000000000) are ranked with the others and then skipped.
+    request             the pod-level request if pod-level resources are set, else the sum of its containers as the
+                        scheduler counts them; overhead is added to a nonzero request
 
-Which parts of a pod count on a scarce disk depends on how disks are shared:
-
-                          nodefs                         imagefs                containerfs
-    one disk for all      layers, logs, local volumes    the same               as nodefs
-    separate images       logs, local volumes            layers                 as imagefs
-    separate images,      layers, logs, local volumes    nothing                as nodefs
-      layers on the node
-
-Source: pkg/kubelet/eviction/helpers.go (rankMemoryPressure, rankDiskPressureFunc, rankPIDPressure,
-buildSignalToRankFunc) at v1.36.3.
+Source: pkg/kubelet/eviction/helpers.go (podDiskUsage, memoryUsage, processUsage), pkg/api/v1/resource/helpers.go
+(GetResourceRequestQuantity) and pkg/volume/util/util.go (IsLocalEphemeralVolume) at v1.36.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import Enum
 from functools import cmp_to_key
 from typing import Final
@@ -30,11 +22,198 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.api.features import REFERENCE, Features
+from podrules.api.model.kubelet import FsStats, PodStats
 from podrules.api.model.pod import Pod
+from podrules.api.model.quantity import ZERO, Quantity
+from podrules.api.model.storage import Volume
 from podrules.node.eviction.thresholds import INODES, PIDS, Signal
-from podrules.node.eviction.usage import FsStatsType, StatsFunc, pod_usage, request_quantity
-from podrules.pod.priority import is_critical_pod
-from podrules.pod.resources import EPHEMERAL_STORAGE
+from podrules.pod.priority import is_critical_pod, static_pod_uid
+from podrules.pod.resources import (
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    PodResourcesOptions,
+    is_pod_level_resources_set,
+    is_supported_pod_level_resource,
+    pod_limits,
+    pod_requests,
+)
+
+_CONTAINERS_ONLY: Final = PodResourcesOptions(exclude_overhead=True, skip_pod_level_resources=True)
+
+StatsFunc = Callable[[Pod], PodStats | None]
+"""Returns a pod's measurements; None: it has none."""
+
+
+class FsStatsType(Enum):
+    """The parts of a pod on a filesystem."""
+
+    LOCAL_VOLUME_SOURCE = "localVolumeSource"
+    LOGS = "logs"
+    ROOT = "root"
+
+
+def stats_by_uid(stats: Iterable[PodStats]) -> StatsFunc:
+    """Find a pod's measurements by its UID, a mirror pod's by that of the static pod (cachedStatsFunc)."""
+    by_uid = {entry.pod_ref.uid: entry for entry in stats}
+
+    def find(pod: Pod) -> PodStats | None:
+        return by_uid.get(static_pod_uid(pod) or pod.metadata.uid)
+
+    return find
+
+
+def pod_usage(pod: Pod, stats: PodStats, resource: str, measured: Collection[FsStatsType] = ()) -> int:
+    """A pod's usage in bytes, inodes or processes; a missing measurement counts as 0.
+
+    Args:
+        pod: The pod.
+        stats: Its measurements.
+        resource: ``memory``, ``ephemeral-storage``, ``inodes`` or ``pids``.
+        measured: For the disk: the parts that the scarce filesystem stores.
+    """
+    if resource == MEMORY:
+        return stats.memory.working_set_bytes or 0 if stats.memory else 0
+    if resource == PIDS:
+        return stats.process_stats.process_count or 0 if stats.process_stats else 0
+    return sum(_amount(fs, resource) for fs in _filesystems(pod, stats, measured))
+
+
+def request_quantity(pod: Pod, resource: str, *, features: Features = REFERENCE) -> Quantity:
+    """A pod's request of a resource, including overhead (GetResourceRequestQuantity)."""
+    pod_level = features.pod_level_resources and is_pod_level_resources_set(pod)
+    if pod_level:
+        own = pod.spec.resources.requests if pod.spec.resources is not None else {}
+        requested = own.get(resource, ZERO) if is_supported_pod_level_resource(resource) else ZERO
+    else:
+        requested = pod_requests(pod, _CONTAINERS_ONLY).get(resource, ZERO)
+    overhead = pod.spec.overhead.get(resource, ZERO)
+    return requested if requested.is_zero else requested + overhead
+
+
+def _filesystems(pod: Pod, stats: PodStats, measured: Collection[FsStatsType]) -> Iterable[FsStats | None]:
+    for container in stats.containers:
+        if FsStatsType.ROOT in measured:
+            yield container.rootfs
+        if FsStatsType.LOGS in measured:
+            yield container.logs
+    if FsStatsType.LOCAL_VOLUME_SOURCE in measured:
+        by_name = {volume.name: volume for volume in reversed(stats.volume_stats)}
+        yield from (by_name.get(volume.name) for volume in pod.spec.volumes if _is_local(volume))
+
+
+def _is_local(volume: Volume) -> bool:
+    on_disk = volume.empty_dir is not None and not volume.empty_dir.medium
+    return on_disk or any((volume.host_path, volume.config_map, volume.git_repo))
+
+
+def _amount(fs: FsStats | None, resource: str) -> int:
+    if fs is None:
+        return 0
+    return (fs.inodes_used if resource == INODES else fs.used_bytes) or 0
+
+
+# Pods above a local storage limit: the kubelet evicts them at once, even without pressure.
+#
+#     an emptyDir       uses more than its sizeLimit
+#     the pod           uses more ephemeral storage than the sum of its containers' limits
+#     a container       uses more (logs, and its writable layer unless images have their own disk) than its limit; since
+#                       1.37 also a sidecar
+#
+# The first rule that applies decides. The kubelet keeps a critical pod, and then does not check its other limits.
+#
+# Source: pkg/kubelet/eviction/eviction_manager.go (localStorageEviction) at v1.36.3 and v1.37.1.
+
+
+class StorageLimit(Struct, frozen=True, rename="camel"):
+    """The limit that a pod exceeds."""
+
+    field: str
+    """``spec.volumes[0].emptyDir.sizeLimit``, ``spec.containers[0].resources.limits.ephemeral-storage``; for the whole
+    pod ``spec.containers[*]…``."""
+    usage: int
+    """Bytes."""
+    limit: int
+    """Bytes."""
+    message: str
+    """Upstream's message for the pod's status."""
+
+
+def exceeded_storage_limit(pod: Pod, stats: PodStats, *, image_fs: bool, features: Features) -> StorageLimit | None:
+    """The first limit that a pod exceeds.
+
+    Args:
+        pod: The pod.
+        stats: Its measurements.
+        image_fs: Whether images have their own disk, which then also stores writable layers.
+        features: The rules of the kubelet's version.
+    """
+    sidecars = features.sidecar_storage_limits
+    return _empty_dir(pod, stats) or _whole_pod(pod, stats) or _container(pod, stats, image_fs, sidecars=sidecars)
+
+
+def _empty_dir(pod: Pod, stats: PodStats) -> StorageLimit | None:
+    used = {volume.name: volume.used_bytes for volume in stats.volume_stats}
+    for index, volume in enumerate(pod.spec.volumes):
+        limit = volume.empty_dir.size_limit if volume.empty_dir is not None else None
+        usage = used.get(volume.name)
+        if limit is not None and limit.sign > 0 and usage is not None and Quantity(usage) > limit:
+            message = f'Usage of EmptyDir volume "{volume.name}" exceeds the limit "{limit}". '
+            return StorageLimit(f"spec.volumes[{index}].emptyDir.sizeLimit", usage, limit.value, message)
+    return None
+
+
+def _whole_pod(pod: Pod, stats: PodStats) -> StorageLimit | None:
+    limit = pod_limits(pod).get(EPHEMERAL_STORAGE)
+    usage = _used(stats.ephemeral_storage)
+    if limit is None or Quantity(usage) <= limit:
+        return None
+    message = f"Pod ephemeral local storage usage exceeds the total limit of containers {limit}. "
+    return StorageLimit(f"spec.containers[*].resources.limits.{EPHEMERAL_STORAGE}", usage, limit.value, message)
+
+
+def _container(pod: Pod, stats: PodStats, image_fs: bool, *, sidecars: bool) -> StorageLimit | None:
+    limits = {
+        ref.container.name: (ref.field, limit)
+        for ref in pod.containers()
+        if (not ref.is_init or (sidecars and ref.is_sidecar))
+        and not (limit := ref.container.resources.limits.get(EPHEMERAL_STORAGE, ZERO)).is_zero
+    }
+    for measured in stats.containers:
+        if measured.name not in limits:
+            continue
+        container, limit = limits[measured.name]
+        usage = _used(measured.logs) + (0 if image_fs else _used(measured.rootfs))
+        if limit < Quantity(usage):
+            message = f'Container {measured.name} exceeded its local ephemeral storage limit "{limit}". '
+            field = f"{container}.resources.limits.{EPHEMERAL_STORAGE}"
+            return StorageLimit(field, usage, limit.value, message)
+    return None
+
+
+def _used(fs: FsStats | None) -> int:
+    return fs.used_bytes or 0 if fs is not None else 0
+
+
+# The order in which pods are evicted: named comparators for each signal; the first with a difference decides.
+#
+#     memory                exceeds its request > lower priority > most usage above its request
+#     nodefs, imagefs,      exceeds its request > lower priority > most usage above its ephemeral-storage request
+#       containerfs         (also for inodes: there the first comparator uses a request of inodes, which is always 0)
+#     pids                  lower priority > most processes
+#     without measurements  before all others, in each comparator of usage
+#
+# Critical pods (static, mirror, priority >= 2000000000) are ranked with the others and then skipped.
+#
+# Which parts of a pod count on a scarce disk depends on how disks are shared:
+#
+#                           nodefs                         imagefs                containerfs
+#     one disk for all      layers, logs, local volumes    the same               as nodefs
+#     separate images       logs, local volumes            layers                 as imagefs
+#     separate images,      layers, logs, local volumes    nothing                as nodefs
+#       layers on the node
+#
+# Source: pkg/kubelet/eviction/helpers.go (rankMemoryPressure, rankDiskPressureFunc, rankPIDPressure,
+# buildSignalToRankFunc) at v1.36.3.
 
 
 class Comparator(Enum):

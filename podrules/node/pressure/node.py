@@ -36,8 +36,14 @@ from podrules.api.model.kubelet import (
 from podrules.api.model.node import Node
 from podrules.api.model.pod import ContainerRef, Pod
 from podrules.api.model.quantity import ZERO, Quantity
-from podrules.node.eviction.local_storage import StorageLimit, exceeded_storage_limit
-from podrules.node.eviction.ranking import Disks, EvictionPlace, rank
+from podrules.node.eviction.ranking import (
+    Disks,
+    EvictionPlace,
+    StorageLimit,
+    exceeded_storage_limit,
+    rank,
+    stats_by_uid,
+)
 from podrules.node.eviction.thresholds import (
     DEFAULT_EVICTION_HARD,
     PODS_CGROUP,
@@ -48,7 +54,6 @@ from podrules.node.eviction.thresholds import (
     usable_thresholds,
     with_container_fs,
 )
-from podrules.node.eviction.usage import stats_by_uid
 from podrules.node.pressure.oom_order import OOMCandidate, OOMPlace, rank_oom
 from podrules.node.pressure.usage import NodeUsage, UsageSource
 from podrules.pod.cgroup import container_resource_config, pod_resource_config

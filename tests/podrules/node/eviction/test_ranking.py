@@ -10,9 +10,8 @@ import pytest
 
 from podrules.api.model.kubelet import PodStats
 from podrules.api.model.pod import Pod
-from podrules.node.eviction.ranking import Comparator, Disks, EvictionPlace, rank
+from podrules.node.eviction.ranking import Comparator, Disks, EvictionPlace, rank, stats_by_uid
 from podrules.node.eviction.thresholds import Signal
-from podrules.node.eviction.usage import stats_by_uid
 from tests.builders import make_container, make_resources
 from tests.podrules.node.eviction.building import amount, pod, stats
 
