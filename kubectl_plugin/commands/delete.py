@@ -23,7 +23,7 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.ending.deleted_pod import pod_ending, stop_plan
 from podrules.ending.deletion import CONFIRMATION, Members, is_confirmed, is_force_deletion, members
-from podrules.node.pod_gc import goes
+from podrules.node.lost_node import goes
 from podrules.node.reachability import LEASE_NAMESPACE, NodeReach, Reach
 from podrules.pod.platform import Platform, node_platform
 from podrules.pod.reading import read_or_none

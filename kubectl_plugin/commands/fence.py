@@ -29,7 +29,7 @@ from kubectl_plugin.options import FenceOptions, Streams
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
 from podrules.api.model.base import KubeObject
 from podrules.api.model.node import Node
-from podrules.node.pod_gc import TAINT
+from podrules.node.lost_node import TAINT
 from podrules.silent_node.fencing import FenceRemainder, FenceState
 
 _NEEDS: Final[tuple[tuple[str, Kind[Any]], ...]] = (("patch", NODES), ("list", PODS), ("list", VOLUME_ATTACHMENTS))

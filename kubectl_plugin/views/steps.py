@@ -10,7 +10,7 @@ from kubectl_plugin.render.command import Hint, Prose, can_i
 from kubectl_plugin.reports.steps import Refusal, RefusedBy, StepEvent, StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.words import counted, listed
-from podrules.node.pod_gc import TAINT
+from podrules.node.lost_node import TAINT
 
 TAINT_TEXT: Final = TAINT.text
 _REMEDIES: Final = {

@@ -24,7 +24,7 @@ from kubectl_plugin.views.words import bounded, clock, counted, cut, lasting
 from podrules.api.model.instant import instant
 from podrules.api.refusals import RefusedFor, refuser
 from podrules.ending.pod_state import PodState
-from podrules.node.pod_gc import collected_within
+from podrules.node.lost_node import collected_within
 from podrules.node.reachability import NodeReach, Reach
 
 _NODES: Final = {

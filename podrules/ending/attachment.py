@@ -39,7 +39,7 @@ from podrules.api.model.pod import ContainerStatus, Pod
 from podrules.api.model.storage import PersistentVolume, PersistentVolumeSpec, Volume, VolumeAttachment
 from podrules.ending.deleted_pod import deleted_at
 from podrules.ending.volumes import is_multi_attach_allowed
-from podrules.node.pod_gc import collected_within
+from podrules.node.lost_node import collected_within
 from podrules.node.reachability import NodeReach, Reach
 from podrules.workload.safety import Guarantee, owner_guarantee
 

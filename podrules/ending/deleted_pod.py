@@ -31,7 +31,7 @@ from podrules.api.model.base import OwnerReference
 from podrules.api.model.instant import go_seconds, instant, later
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
-from podrules.node.pod_gc import collected_by
+from podrules.node.lost_node import collected_by
 from podrules.pod.processes import with_process
 from podrules.pod.termination import (
     ContainerStop,

@@ -30,7 +30,7 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.storage import PersistentVolume, VolumeAttachment
 from podrules.ending.attachment import attached_volumes
 from podrules.ending.deleted_pod import pod_ending
-from podrules.node.pod_gc import goes
+from podrules.node.lost_node import goes
 from podrules.node.reachability import OUT_OF_SERVICE, Reach, node_reach
 from podrules.silent_node.partitions import NodeDown, hangs_on_its_node
 

@@ -56,12 +56,12 @@ from podrules.node.lost_node import (
     ZoneHealth,
     ZoneState,
     eviction,
+    goes,
     taint_added,
     unknown_at,
     zone_health,
     zone_key,
 )
-from podrules.node.pod_gc import goes
 from podrules.node.reachability import OUT_OF_SERVICE, NodeReach, Reach, node_reach
 from podrules.pod.taint_eviction import Eviction, bound_at
 from podrules.silent_node.forcing import lets_second_writer, pod_force_safety

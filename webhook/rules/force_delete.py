@@ -19,7 +19,7 @@ from podrules.ending.attachment import FORCE_DETACH_AFTER, detached_after
 from podrules.ending.deleted_pod import holders, pod_ending
 from podrules.ending.deletion import CONFIRMATION, is_confirmed
 from podrules.ending.volumes import WriterGuard, WriterLock, claimed_volumes
-from podrules.node.pod_gc import TAINT, collected_within
+from podrules.node.lost_node import TAINT, collected_within
 from podrules.node.reachability import NodeReach, Reach
 from podrules.pod.priority import is_mirror_pod
 from podrules.pod.termination import GraceSource, check_graceful_delete

@@ -33,8 +33,7 @@ from kubectl_plugin.views.words import clock, counted, cut, duration, listed
 from podrules.api.model.instant import later
 from podrules.ending.attachment import FORCE_DETACH_AFTER
 from podrules.ending.deleted_pod import PATIENCE
-from podrules.node.lost_node import UNREACHABLE, ZoneHealth, ZoneState
-from podrules.node.pod_gc import collected_within
+from podrules.node.lost_node import UNREACHABLE, ZoneHealth, ZoneState, collected_within
 from podrules.node.reachability import Reach
 from podrules.silent_node.forcing import lets_second_writer
 from podrules.silent_node.partitions import Block, BlockKind, HeldAttachment, NodeDown, PodDown, Risk

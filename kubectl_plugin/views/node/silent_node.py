@@ -17,7 +17,7 @@ from kubectl_plugin.views.pod.safety_words import (
 )
 from kubectl_plugin.views.words import clock
 from podrules.api.model.instant import instant
-from podrules.node.pod_gc import collected_within
+from podrules.node.lost_node import collected_within
 from podrules.node.reachability import Reach
 from podrules.workload.safety import Guarantee
 

@@ -23,7 +23,7 @@ from kubectl_plugin.views.pod.safety_words import (
 from kubectl_plugin.views.words import listed
 from podrules.ending.deleted_pod import StopPlan
 from podrules.ending.volumes import WriterGuard
-from podrules.node.pod_gc import collected_within
+from podrules.node.lost_node import collected_within
 from podrules.node.reachability import Reach
 from podrules.pod.termination import GraceSource
 from podrules.silent_node.forcing import has_another, lets_second_writer

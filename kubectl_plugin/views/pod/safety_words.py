@@ -11,7 +11,7 @@ from kubectl_plugin.views.words import clock, duration, listed, quoted
 from podrules.ending.attachment import detached_after
 from podrules.ending.deleted_pod import JOB_TRACKING
 from podrules.ending.volumes import REMOVED_SINCE, SecondWriters, WriterGuard, WriterLock
-from podrules.node.pod_gc import GC_CHECK_PERIOD
+from podrules.node.lost_node import GC_CHECK_PERIOD
 from podrules.node.reachability import SHUTDOWN, NodeReach, Reach
 from podrules.silent_node.forcing import lets_second_writer
 from podrules.workload.owner_risk import OWNER_RISK, REPLACED_RISK

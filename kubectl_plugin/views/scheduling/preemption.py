@@ -11,7 +11,7 @@ from kubectl_plugin.views.scheduling.changes import pods_on_nodes
 from kubectl_plugin.views.words import bounded, clock, counted, cut, listed
 from podrules.api.model.instant import instant
 from podrules.api.model.pod_reference import PodReference
-from podrules.node.pod_gc import collected_within
+from podrules.node.lost_node import collected_within
 from podrules.scheduling.placement.preemption_victims import (
     GoingVictim,
     NominatedNode,

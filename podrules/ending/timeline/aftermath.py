@@ -28,7 +28,7 @@ from podrules.ending.attachment import FORCE_DETACH_AFTER
 from podrules.ending.deleted_pod import Grace, deleted_at, holders
 from podrules.ending.timeline.events import AT_ONCE, NEVER, EventKind, Note, Reminder, Span, TimelineEvent, TimeRule
 from podrules.ending.volumes import WriterGuard, WriterLock
-from podrules.node.pod_gc import ORPHANS_GONE_WITHIN
+from podrules.node.lost_node import ORPHANS_GONE_WITHIN
 from podrules.node.reachability import Reach
 from podrules.pod.processes import idle_containers
 from podrules.pod.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, container_stops

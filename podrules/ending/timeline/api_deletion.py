@@ -46,7 +46,7 @@ from podrules.ending.timeline.events import (
     WayTimeline,
 )
 from podrules.ending.volumes import WriterGuard
-from podrules.node.pod_gc import collected_within
+from podrules.node.lost_node import collected_within
 from podrules.node.reachability import Reach
 from podrules.pod.priority import SYSTEM_NODE_CRITICAL, SYSTEM_PRIORITY_CLASSES
 from podrules.pod.termination import GraceSource, check_graceful_delete

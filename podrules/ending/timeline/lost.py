@@ -7,7 +7,7 @@
 
 The Ready condition and the taint that the Node records have their exact time; ranges are for future events.
 
-Source: see `podrules.node.lost_node` and `podrules.node.pod_gc`.
+Source: see `podrules.node.lost_node` and `podrules.node.lost_node`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ from podrules.ending.timeline.events import (
     WayTimeline,
 )
 from podrules.ending.volumes import WriterGuard
-from podrules.node.lost_node import UNREACHABLE, MonitorGrace
-from podrules.node.pod_gc import GC_CHECK_PERIOD, ORPHANS_GONE_WITHIN, collected_within
+from podrules.node.lost_node import GC_CHECK_PERIOD, ORPHANS_GONE_WITHIN, UNREACHABLE, MonitorGrace, collected_within
 from podrules.node.reachability import Reach
 from podrules.pod.taint_eviction import DEFAULT_TOLERATION_SECONDS, eviction_after
 from podrules.pod.termination import GraceSource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podrules.node.pod_gc import collected_within
+from podrules.node.lost_node import collected_within
 from podrules.node.reachability import Reach
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
-from podrules.node.pod_gc import TAINT, goes
+from podrules.node.lost_node import TAINT, goes
 from podrules.silent_node.fencing import FenceState, fence_state, kept_volumes, left_to_go, without_taint
 from podrules.silent_node.partitions import PartitionFacts, partitions
 from tests.podrules.node.lost import (
