@@ -52,8 +52,7 @@ from podrules.api.model.storage import (
 from podrules.api.model.workload import UpdateStrategy, Workload
 from podrules.api.scaled import scaled
 from podrules.node.lost_node import UNREACHABLE
-from podrules.pod.taint_eviction import eviction_after
-from podrules.pod.tolerations import NO_EXECUTE
+from podrules.pod.tolerations import NO_EXECUTE, eviction_after
 
 _SHARED_MODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 _MIGRATED: Final = {

@@ -34,8 +34,7 @@ from podrules.api.model.instant import instant, later
 from podrules.api.model.node import Node, Taint
 from podrules.api.model.pod import Pod
 from podrules.node.reachability import OUT_OF_SERVICE, Reach
-from podrules.pod.taint_eviction import Eviction, eviction_after, taint_eviction
-from podrules.pod.tolerations import NO_EXECUTE
+from podrules.pod.tolerations import NO_EXECUTE, Eviction, eviction_after, taint_eviction
 from podrules.pod.versions import Versions
 
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"

@@ -63,7 +63,7 @@ from podrules.node.lost_node import (
     zone_key,
 )
 from podrules.node.reachability import OUT_OF_SERVICE, NodeReach, Reach, node_reach
-from podrules.pod.taint_eviction import Eviction, bound_at
+from podrules.pod.tolerations import Eviction, bound_at
 from podrules.silent_node.forcing import lets_second_writer, pod_force_safety
 from podrules.workload.disruption import budgets_of
 from podrules.workload.ordinals import is_ordered

@@ -37,7 +37,7 @@ from podrules.node.reachability import NodeReach
 from podrules.pod.kubectl_status import kubectl_restarts, kubectl_status, last_restart
 from podrules.pod.platform import Platform, node_platform
 from podrules.pod.resources import CPU, MEMORY
-from podrules.pod.taint_eviction import pod_eviction
+from podrules.pod.tolerations import pod_eviction
 from podrules.pod.versions import version_notes
 from podrules.scheduling.spread import workload_spreads, zone_nodes, zone_of
 from podrules.workload.budget_risk import BudgetCoverage, as_wanted, budgets_at_stake

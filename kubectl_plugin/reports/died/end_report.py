@@ -18,8 +18,7 @@ from podrules.ending.died.evidence import KnownEnd, Replacement
 from podrules.ending.died.gone import LOST_NODE
 from podrules.ending.died.of_pod import PodEnd, last_end
 from podrules.pod.reading import Owner, UnreadInput
-from podrules.pod.taint_eviction import DEFAULT_TOLERATION_SECONDS, eviction_after
-from podrules.pod.tolerations import NO_EXECUTE, tolerations_tolerate_taint
+from podrules.pod.tolerations import DEFAULT_TOLERATION_SECONDS, NO_EXECUTE, eviction_after, tolerations_tolerate_taint
 from podrules.pod.versions import VersionNote, Versions, version_notes
 from podrules.scheduling.placement.preemption_victims import PreemptionRecord
 

@@ -8,7 +8,7 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.node.eviction.thresholds import NodeCondition, pressures_of
 from podrules.node.reachability import NodeReach
-from podrules.pod.taint_eviction import Eviction, bound_at, taint_eviction
+from podrules.pod.tolerations import Eviction, bound_at, taint_eviction
 
 
 class NodeFacts(Struct, frozen=True, rename="camel"):

@@ -25,7 +25,7 @@ from podrules.node.reachability import NodeReach
 from podrules.pod.platform import Platform, node_platform
 from podrules.pod.reading import UnreadInput
 from podrules.pod.resources import pod_requests, scheduler_options
-from podrules.pod.taint_eviction import Eviction, pod_eviction
+from podrules.pod.tolerations import Eviction, pod_eviction
 from podrules.pod.versions import VersionNote, Versions, version_notes
 from podrules.workload.evictors import Evictor, going, held_back
 

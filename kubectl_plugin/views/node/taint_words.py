@@ -11,7 +11,7 @@ from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.words import clock, counted, listed
 from podrules.api.model.instant import instant
 from podrules.ending.deleted_pod import PATIENCE
-from podrules.pod.taint_eviction import Eviction
+from podrules.pod.tolerations import Eviction
 
 
 def node_sentences(status: PodStatusReport | None, now: datetime | None) -> tuple[Verdict, ...]:

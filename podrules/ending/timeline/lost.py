@@ -39,9 +39,8 @@ from podrules.ending.timeline.events import (
 from podrules.ending.volumes import WriterGuard
 from podrules.node.lost_node import GC_CHECK_PERIOD, ORPHANS_GONE_WITHIN, UNREACHABLE, MonitorGrace, collected_within
 from podrules.node.reachability import Reach
-from podrules.pod.taint_eviction import DEFAULT_TOLERATION_SECONDS, eviction_after
 from podrules.pod.termination import GraceSource
-from podrules.pod.tolerations import NO_EXECUTE, tolerates_taint
+from podrules.pod.tolerations import DEFAULT_TOLERATION_SECONDS, NO_EXECUTE, eviction_after, tolerates_taint
 
 _MONITOR_PERIOD: Final = 5
 """--node-monitor-period, seconds: the controller notices a heartbeat, and its absence, up to this much later."""

@@ -34,7 +34,7 @@ from podrules.node.eviction.thresholds import pressures_of
 from podrules.node.lost_node import UNREACHABLE, MonitorGrace, taint_added, unknown_at
 from podrules.node.reachability import OUT_OF_SERVICE, NodeReach, Reach
 from podrules.pod.platform import Platform, pod_platform
-from podrules.pod.taint_eviction import pod_eviction
+from podrules.pod.tolerations import pod_eviction
 
 
 class TimelineFacts(Struct, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ from podrules.node.lost_node import (
     zone_health,
     zone_key,
 )
-from podrules.pod.taint_eviction import Eviction, eviction_after
+from podrules.pod.tolerations import Eviction, eviction_after
 from podrules.pod.versions import Versions
 from tests.podrules.node.lost import (
     HEARTBEAT,

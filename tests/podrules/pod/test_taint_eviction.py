@@ -10,7 +10,7 @@ import pytest
 from podrules.api.model.affinity import Toleration
 from podrules.api.model.instant import LAST
 from podrules.api.model.node import Taint
-from podrules.pod.taint_eviction import Eviction, taint_eviction
+from podrules.pod.tolerations import Eviction, taint_eviction
 
 AT = datetime(2026, 11, 23, 7, 29, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
