@@ -39,7 +39,7 @@ from podrules.api.model.workload import Workload
 from podrules.api.refusals import RefusedFor, pods_short, refuser
 from podrules.ending.volumes import WriterLock, attached_guard, claimed_volumes
 from podrules.node.allocation import percent_of
-from podrules.pod.kubectl_status import kubectl_status
+from podrules.pod.health import kubectl_status
 from podrules.pod.priority import PREEMPT_LOWER_PRIORITY, default_priority_class
 from podrules.pod.reading import read_or_none
 from podrules.pod.versions import version_notes

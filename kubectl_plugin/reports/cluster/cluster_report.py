@@ -34,7 +34,7 @@ from podrules.node.pressure.nearness import is_near_limit
 from podrules.node.pressure.node import Headroom, MemoryOrders, OOMScope, memory_orders, node_pressure
 from podrules.node.pressure.usage import NO_USAGE, NodeUsage, ReadUsage
 from podrules.node.reachability import NodeReach
-from podrules.pod.kubectl_status import kubectl_restarts, kubectl_status, last_restart
+from podrules.pod.health import kubectl_restarts, kubectl_status, last_restart
 from podrules.pod.platform import Platform, node_platform
 from podrules.pod.resources import CPU, MEMORY
 from podrules.pod.tolerations import pod_eviction

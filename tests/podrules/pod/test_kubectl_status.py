@@ -8,7 +8,7 @@ import pytest
 
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
-from podrules.pod.kubectl_status import kubectl_status
+from podrules.pod.health import kubectl_status
 from tests.objects import raw_condition, raw_container, raw_pod
 
 RUNNING = {"running": {"startedAt": "2026-10-01T00:00:00Z"}}
