@@ -32,7 +32,7 @@ from podrules.api.model.instant import go_seconds, instant, later
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.node.lost_node import collected_by
-from podrules.pod.processes import with_process
+from podrules.pod.container_state import with_process
 from podrules.pod.termination import (
     ContainerStop,
     GraceSource,

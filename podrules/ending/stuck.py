@@ -36,10 +36,10 @@ from podrules.api.model.instant import instant, later
 from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from podrules.ending.deleted_pod import PATIENCE, pod_ending
 from podrules.ending.volumes import claimed_volumes
+from podrules.pod.container_state import with_process
 from podrules.pod.health import PASSES
 from podrules.pod.platform import scheduling_group
 from podrules.pod.priority import CONFIG_MIRROR
-from podrules.pod.processes import with_process
 
 _LONG: Final = timedelta(minutes=5)
 _HOLDS: Final = timedelta(minutes=10)

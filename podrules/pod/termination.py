@@ -26,8 +26,8 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.api.model.pod import Container, ContainerRef, Pod, Probe
+from podrules.pod.container_state import with_process
 from podrules.pod.priority import is_critical_pod
-from podrules.pod.processes import with_process
 
 MINIMUM_GRACE_PERIOD_SECONDS: Final = 2
 """The minimum time between SIGTERM and SIGKILL for every container (kuberuntime minimumGracePeriodInSeconds)."""

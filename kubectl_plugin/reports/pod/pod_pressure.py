@@ -22,8 +22,8 @@ from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.oom_order import PAGE_SIZE
 from podrules.node.pressure.position import EvictionStanding, OOMStanding, PodPlaces
 from podrules.node.pressure.usage import UsageSource
+from podrules.pod.container_state import idle_containers
 from podrules.pod.priority import is_critical_pod
-from podrules.pod.processes import idle_containers
 
 
 class Assumption(Enum):

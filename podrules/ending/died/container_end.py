@@ -37,8 +37,7 @@ from podrules.ending.died.cause import Cause, Clue, EndVerdict, EvidenceSource, 
 from podrules.ending.died.evidence import KUBELET, Evidence, PodEvents
 from podrules.ending.died.memory import SIGKILL_CODE, kills_whole_container, memory_weights, start_ran_out
 from podrules.ending.died.messages import NEVER_RAN, UNHEALTHY, cause_of_kill, is_plain_stop
-from podrules.pod.container_state import OOM_KILLED, STATUS_UNKNOWN, Termination, fails_init
-from podrules.pod.processes import status_of
+from podrules.pod.container_state import OOM_KILLED, STATUS_UNKNOWN, Termination, fails_init, status_of
 
 _RESTART_CONTAINER: Final = "RestartContainer"
 _SANDBOX_CHANGED: Final = "SandboxChanged"

@@ -31,7 +31,7 @@ from podrules.ending.died.gone import announced, cause_from_event, deletes_activ
 from podrules.ending.died.messages import DISRUPTION, DISRUPTIONS, FORCE_ALLOWED
 from podrules.ending.died.scaling import scaling_clues
 from podrules.ending.died.stop_order import app_ends, stopped_at, was_reset
-from podrules.pod.processes import has_process
+from podrules.pod.container_state import has_process
 from podrules.workload.evictors import pod_evictor
 
 _NEAR: Final = timedelta(seconds=10)

@@ -30,9 +30,8 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.workload import Workload
 from podrules.ending.deleted_pod import deleted_at
 from podrules.ending.died.messages import BY_KUBELET, DISRUPTION, is_plain_stop, is_rejection
-from podrules.pod.container_state import Termination
+from podrules.pod.container_state import Termination, status_of
 from podrules.pod.health import health
-from podrules.pod.processes import status_of
 
 KUBELET: Final = "kubelet"
 _ON_ITS_WAY: Final = timedelta(seconds=10)

@@ -36,9 +36,8 @@ from podrules.ending.died.cause import Cause, Clue, EvidenceSource, Weight
 from podrules.ending.died.evidence import Evidence
 from podrules.ending.died.oom_kills import OomKill, of_both, oom_kills_near, seconds_apart
 from podrules.pod.cgroup import container_resource_config, pod_resource_config
-from podrules.pod.container_state import OOM_KILLED, Termination
+from podrules.pod.container_state import OOM_KILLED, Termination, status_of
 from podrules.pod.oom import container_oom_score_adjs
-from podrules.pod.processes import status_of
 from podrules.pod.resources import MEMORY
 
 SIGKILL_CODE: Final = 137

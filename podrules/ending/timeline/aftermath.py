@@ -30,7 +30,7 @@ from podrules.ending.timeline.events import AT_ONCE, NEVER, EventKind, Note, Rem
 from podrules.ending.volumes import WriterGuard, WriterLock
 from podrules.node.lost_node import ORPHANS_GONE_WITHIN
 from podrules.node.reachability import Reach
-from podrules.pod.processes import idle_containers
+from podrules.pod.container_state import idle_containers
 from podrules.pod.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, container_stops
 from podrules.workload.safety import Guarantee, OwnerGuarantee
 

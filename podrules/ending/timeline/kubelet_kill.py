@@ -55,8 +55,8 @@ from podrules.ending.timeline.events import (
 )
 from podrules.ending.volumes import WriterGuard
 from podrules.node.eviction.thresholds import Signal, usable_thresholds
+from podrules.pod.container_state import has_process
 from podrules.pod.priority import SYSTEM_CRITICAL_PRIORITY
-from podrules.pod.processes import has_process
 from podrules.pod.termination import (
     container_stop,
     effective_grace_period,

@@ -57,10 +57,10 @@ from podrules.node.eviction.thresholds import (
 from podrules.node.pressure.oom_order import OOMCandidate, OOMPlace, rank_oom
 from podrules.node.pressure.usage import NodeUsage, UsageSource
 from podrules.pod.cgroup import container_resource_config, pod_resource_config
+from podrules.pod.container_state import has_process, status_of
 from podrules.pod.oom import KUBELET_OOM_SCORE_ADJ, OOMScoreAdj, container_oom_score_adjs
 from podrules.pod.platform import Platform, node_platform
 from podrules.pod.priority import is_critical_pod
-from podrules.pod.processes import has_process, status_of
 from podrules.pod.resources import MEMORY, allocated_pod
 
 _KUBELET: Final = "kubelet"

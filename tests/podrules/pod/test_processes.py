@@ -9,7 +9,7 @@ import pytest
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.ending.deleted_pod import stop_plan
-from podrules.pod.processes import has_process, idle_containers
+from podrules.pod.container_state import has_process, idle_containers
 from tests.objects import raw_container, raw_pod
 
 RUNNING = {"running": {"startedAt": "2026-10-01T00:00:00Z"}}
