@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kubectl_plugin.reports.died.end_report import EndReport
-from kubectl_plugin.views.died.rejection_reasons import REJECTION_REASONS
-from kubectl_plugin.views.died.start_errors import start_error
+from kubectl_plugin.views.died.start_errors import REJECTION_REASONS, start_error
 from kubectl_plugin.views.evictor_words import evicted_words, node_words, removed_words
 from kubectl_plugin.views.pod.container_words import signal_name
 from kubectl_plugin.views.scheduling.preemption import preemptor_name

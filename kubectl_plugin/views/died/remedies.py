@@ -7,8 +7,7 @@ from typing import Final
 
 from kubectl_plugin.reports.died.end_report import ContainerSpec, EndReport
 from kubectl_plugin.views.died.cause_words import is_device_taint, job_end, was_rebooted
-from kubectl_plugin.views.died.rejection_reasons import REJECTION_REASONS
-from kubectl_plugin.views.died.start_errors import start_error
+from kubectl_plugin.views.died.start_errors import REJECTION_REASONS, start_error
 from kubectl_plugin.views.evictor_words import evictor_remedies
 from kubectl_plugin.views.words import counted, memory
 from podrules.api.model.pod import Probe
