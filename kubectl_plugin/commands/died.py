@@ -17,7 +17,7 @@ from kubectl_plugin.gather.ends import HOUR, Ends
 from kubectl_plugin.gather.targets import ObjectQuery, find, targets_of
 from kubectl_plugin.options import NO_SELECTION, DiedOptions, Streams
 from kubectl_plugin.printing import Printer
-from kubectl_plugin.reports.died.end_report import EndReport
+from kubectl_plugin.reports.end_report import EndReport
 from podrules.ending.died.cause import Grade
 from podrules.ending.died.of_pod import EndOf
 

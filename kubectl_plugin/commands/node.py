@@ -137,7 +137,7 @@ def _with_ended(report: NodePressureReport, gatherer: Gatherer) -> NodePressureR
     """The report with the ends on the node in the last hour, if they can be read."""
     # Loaded for a single node.
     from kubectl_plugin.gather.ends import HOUR, Ends
-    from kubectl_plugin.reports.died.ended import ended_pods
+    from kubectl_plugin.reports.end_report import ended_pods
 
     now = gatherer.source.now
     if now is None:

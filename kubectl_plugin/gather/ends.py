@@ -16,7 +16,7 @@ from cluster_io.live.parallel_reads import together
 from cluster_io.source import Source
 from kubectl_plugin.gather.targets import ObjectQuery, check_namespace, find, pod_selector
 from kubectl_plugin.options import NO_SELECTION
-from kubectl_plugin.reports.died.end_report import EndReport, end_report
+from kubectl_plugin.reports.end_report import EndReport, end_report
 from podrules.api.model.base import KubeObject
 from podrules.api.model.event import Event
 from podrules.api.model.instant import instant

@@ -18,7 +18,7 @@ from kubectl_plugin.gather.manifest_objects import NO_OBJECTS, ManifestObjects, 
 from kubectl_plugin.gather.manifest_pods import PodManifest, made_pods, template_pod
 from kubectl_plugin.gather.targets import pod_selector
 from kubectl_plugin.options import ExplainOptions
-from kubectl_plugin.reports.died.end_report import EndReport
+from kubectl_plugin.reports.end_report import EndReport
 from kubectl_plugin.reports.node.node_report import NodeReport, node_report
 from kubectl_plugin.reports.node.node_use import NearLimit
 from kubectl_plugin.reports.pod.pending_resize import pending_resize, resize_message

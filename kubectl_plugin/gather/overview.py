@@ -34,7 +34,7 @@ from kubectl_plugin.options import NO_SELECTION, Selection
 from kubectl_plugin.reports.cluster.cluster_entries import PodKey
 from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts, pod_key
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadKey
-from kubectl_plugin.reports.died.ended import EndedPod
+from kubectl_plugin.reports.end_report import EndedPod
 from kubectl_plugin.reports.node.partitions import PartitionsReport, not_ready
 from podrules.api.model.event import Event
 from podrules.api.model.node import Node
@@ -265,7 +265,7 @@ def _ended(
         return None
     # Loaded on demand.
     from kubectl_plugin.gather.ends import HOUR, Ends
-    from kubectl_plugin.reports.died.ended import ended_pods
+    from kubectl_plugin.reports.end_report import ended_pods
 
     own = [pod for pod in pods if listed is None or pod_key(pod) in listed]
     about = [one for one in events if listed is None or _place(one) in listed]

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
-from kubectl_plugin.reports.died.end_report import EndReport
+from kubectl_plugin.reports.end_report import EndReport
 from kubectl_plugin.reports.lint import LintReport
 from kubectl_plugin.reports.node.fencing import FenceReport
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport

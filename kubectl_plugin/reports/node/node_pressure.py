@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from cluster_io.kinds import EVENTS
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.died.ended import EndedPod
+from kubectl_plugin.reports.end_report import EndedPod
 from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.node.node_use import (
     EvictedPod,

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.died.end_report import EndReport
+from kubectl_plugin.reports.end_report import EndReport
 from kubectl_plugin.reports.pod.dry_run import DryRunReport
 from kubectl_plugin.reports.pod.oom import OOMOnNode, OOMUnknown, oom_of_pod
 from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from kubectl_plugin.reports.died.end_report import EndReport
+from kubectl_plugin.reports.end_report import EndReport
 from kubectl_plugin.views.died.start_errors import REJECTION_REASONS, start_error
 from kubectl_plugin.views.evictor_words import evicted_words, node_words, removed_words
 from kubectl_plugin.views.pod.container_words import signal_name

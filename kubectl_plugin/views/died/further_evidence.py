@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_plugin.render.command import Command, Hint, Prose, kubectl
-from kubectl_plugin.reports.died.end_report import EndReport
+from kubectl_plugin.reports.end_report import EndReport
 from podrules.api.plain_names import command
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.of_pod import EndOf

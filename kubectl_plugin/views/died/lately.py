@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kubectl_plugin.reports.died.ended import EndedPod
+from kubectl_plugin.reports.end_report import EndedPod
 from kubectl_plugin.views.died.cause_words import SHORT
 from kubectl_plugin.views.words import listed
 from podrules.ending.died.cause import Cause

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section
-from kubectl_plugin.reports.died.end_report import EndReport
+from kubectl_plugin.reports.end_report import EndReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence, rejection_words
 from kubectl_plugin.views.died.further_evidence import end_log, further_evidence, may_run_on

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from kubectl_plugin.reports.died.end_report import ContainerSpec, EndReport
+from kubectl_plugin.reports.end_report import ContainerSpec, EndReport
 from kubectl_plugin.views.died.cause_words import is_device_taint, job_end, was_rebooted
 from kubectl_plugin.views.died.start_errors import REJECTION_REASONS, start_error
 from kubectl_plugin.views.evictor_words import evictor_remedies

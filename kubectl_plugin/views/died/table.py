@@ -9,7 +9,7 @@ from typing import Final
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Table
-from kubectl_plugin.reports.died.end_report import EndReport
+from kubectl_plugin.reports.end_report import EndReport
 from kubectl_plugin.reports.verdict import Severity, most_urgent
 from kubectl_plugin.views.died.further_evidence import may_run_on
 from kubectl_plugin.views.died.lately import causes_words

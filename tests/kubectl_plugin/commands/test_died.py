@@ -13,7 +13,7 @@ from cluster_io.in_memory import MemorySource
 from kubectl_plugin.exit_codes import NOT_CERTAIN, NOTHING_LEFT
 from kubectl_plugin.gather.ends import Ends
 from kubectl_plugin.render.command import Hint, Prose
-from kubectl_plugin.reports.died.end_report import EndReport, end_report
+from kubectl_plugin.reports.end_report import EndReport, end_report
 from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence
 from kubectl_plugin.views.died.further_evidence import further_evidence
 from kubectl_plugin.views.died.page import end_page

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final, Literal
 
@@ -16,11 +16,12 @@ from podrules.api.model.pod import Pod, Probe
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.evidence import KnownEnd, Replacement
 from podrules.ending.died.gone import LOST_NODE
-from podrules.ending.died.of_pod import PodEnd, last_end
+from podrules.ending.died.of_pod import EndOf, PodEnd, last_end
 from podrules.pod.reading import Owner, UnreadInput
 from podrules.pod.tolerations import DEFAULT_TOLERATION_SECONDS, NO_EXECUTE, eviction_after, tolerations_tolerate_taint
 from podrules.pod.versions import VersionNote, Versions, version_notes
 from podrules.scheduling.placement.preemption_victims import PreemptionRecord
+from podrules.workload.evictors import Evictor
 
 
 class ContainerSpec(Struct, frozen=True, rename="camel"):
@@ -171,3 +172,30 @@ def _taints(node: Node | None, tolerations: Sequence[Toleration] | None, at: dat
         early = lost and at is not None and added is not None and later(added, seconds) > at
         found.append((2 if early else 0 if lost else 1, taint.text))
     yield from (text for _, text in sorted(found, key=lambda one: one[0]))
+
+
+# The pods that ended recently, each with its cause: for answers about more than one end.
+
+
+class EndedPod(Struct, frozen=True, rename="camel"):
+    """One pod, or a container of it, that ended."""
+
+    namespace: str
+    name: str
+    container: str
+    """Empty: the pod as a whole."""
+    at: str | None
+    grade: Grade
+    causes: tuple[Cause, ...]
+    """Several, if the evidence for each is equal."""
+    evictor: Evictor | None = None
+    """See `PodEnd.evictor`."""
+
+
+def ended_pods(reports: Iterable[EndReport]) -> Iterator[EndedPod]:
+    """The ends that `kubectl qos died` counts: a container that never started has not ended."""
+    for report in reports:
+        end = report.end
+        if end.of is not EndOf.NOTHING and not end.never_began:
+            causes = tuple(one.cause for one in end.verdict.suspects)
+            yield EndedPod(report.namespace, report.name, end.container, end.at, end.verdict.grade, causes, end.evictor)
