@@ -14,12 +14,12 @@ from podrules.ending.timeline.events import EventKind, TimelineEvent, WayTimelin
 
 _WIDTH: Final = 60
 _LABEL: Final = 18
-_HOOK, _WAITS, _RUNS, _STOPS, _KILL, _OPEN = "p", "w", "=", "-", "K", ">"
+_HOOK, _WAITS, _RUNS, _STOPPING, _KILL, _OPEN = "p", "w", "=", "-", "K", ">"
 _LEGEND: Final = {
     _HOOK: "p preStop",
     _WAITS: "w waits",
     _RUNS: "= there",
-    _STOPS: "- after SIGTERM",
+    _STOPPING: "- after SIGTERM",
     _KILL: "K SIGKILL",
     _OPEN: "> no end",
 }
@@ -70,7 +70,7 @@ def _container(events: list[TimelineEvent], end: int) -> str:
     if hook is not None:
         # A hook of unknown length takes all the time until SIGTERM.
         hooked = signalled if hook.seconds is None else min(begins + hook.seconds, signalled)
-    spans = [(0, begins, _RUNS), (begins, hooked, _HOOK), (hooked, signalled, _WAITS), (signalled, kill, _STOPS)]
+    spans = [(0, begins, _RUNS), (begins, hooked, _HOOK), (hooked, signalled, _WAITS), (signalled, kill, _STOPPING)]
     drawn = list(_drawn(spans, end))
     drawn[_column(kill, end)] = _KILL
     return "".join(drawn)

@@ -273,6 +273,12 @@ def first_of(events: Iterable[Event]) -> datetime | None:
     return min((when for event in events if (when := instant(event.first)) is not None), default=None)
 
 
+def stopped_at(evidence: Evidence) -> datetime | None:
+    """When the kubelet began to stop the whole pod, by the API server's clock; None: no event shows it."""
+    began = first_of(evidence.known_events.stops())
+    return None if began is None else evidence.clocks.server_time(began)
+
+
 def container_of(event: Event) -> str:
     """The container that an event is about; empty: the pod."""
     return event.involved_object.field_path.partition(_CONTAINER)[2].rstrip("}")

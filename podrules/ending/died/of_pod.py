@@ -35,13 +35,14 @@ from podrules.ending.died.evidence import (
     ended_at,
     failed_at,
     first_of,
+    stopped_at,
 )
 from podrules.ending.died.gone import LONG, cause_from_event, gone_verdict, node_evictor
 from podrules.ending.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, pod_memory_limit, start_ran_out
 from podrules.ending.died.messages import BY_KUBELET, EVICTED, EvictionNumbers, eviction_numbers
 from podrules.ending.died.pod_end import pod_verdict
 from podrules.ending.died.rejections import Rejection, rejection_of
-from podrules.ending.died.stop_order import stopped_at, was_reset
+from podrules.ending.died.stop_order import was_reset
 from podrules.node.eviction.thresholds import usable_thresholds
 from podrules.pod.container_state import (
     OOM_KILLED,

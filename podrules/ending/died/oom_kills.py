@@ -25,7 +25,7 @@ from podrules.api.model.event import Event
 from podrules.api.model.instant import instant, later
 from podrules.pod.container_state import Termination
 
-_NODE: Final = "Node"
+_NODE_KIND: Final = "Node"
 _SYSTEM: Final = "SystemOOM"
 _KERNEL: Final = "OOMKilling"
 _MAX_READ: Final = 1000
@@ -93,7 +93,7 @@ def node_shortages(events: Iterable[Event], now: datetime | None) -> dict[str, O
     found: dict[str, OomKill] = {}
     for event in sorted(events, key=lambda one: one.last or ""):
         when = instant(event.last)
-        about_node = event.involved_object.kind == _NODE
+        about_node = event.involved_object.kind == _NODE_KIND
         if not about_node or now is None or when is None or when < later(now, -_HOUR):
             continue
         for kill in oom_kills([event]):

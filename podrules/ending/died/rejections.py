@@ -88,7 +88,7 @@ def rejection_of(evidence: Evidence, reason: str, message: str) -> Rejection:
         kind = RejectionKind.ADMISSION
     pod = evidence.pod
     toleration = "" if pod is None or not keys else _toleration(pod, keys)
-    return Rejection(kind, reason, conditions, _times(evidence), toleration)
+    return Rejection(kind, reason, conditions, _rejections_there(evidence), toleration)
 
 
 def _toleration(pod: Pod, keys: list[str]) -> str:
@@ -103,7 +103,7 @@ def _toleration(pod: Pod, keys: list[str]) -> str:
     return ", ".join(text or _ALL for text in found)
 
 
-def _times(evidence: Evidence) -> int:
+def _rejections_there(evidence: Evidence) -> int:
     owner = evidence.pod.metadata.controller if evidence.pod is not None else evidence.controller
     others = evidence.neighbours or () if owner is not None else ()
     alike = sum(_is_rejected(one) and one.metadata.controller == owner for one in others)

@@ -21,7 +21,7 @@ from podrules.api.model.instant import instant, later
 from podrules.api.model.pod import ContainerRef, Pod
 from podrules.ending.deleted_pod import deleted_at
 from podrules.ending.died.container_end import was_stopped
-from podrules.ending.died.evidence import Evidence, first_of
+from podrules.ending.died.evidence import Evidence
 from podrules.pod.container_state import Termination, observed_containers
 from podrules.pod.platform import pod_platform
 
@@ -68,12 +68,6 @@ def app_ends(evidence: Evidence, pod: Pod) -> Iterator[tuple[ContainerRef, Termi
 def was_reset(pod: Pod) -> bool:
     """Whether the kubelet's last request may have set the pod's deletion time."""
     return pod.metadata.deletion_grace_period_seconds == 0 and bool(pod.spec.node_name)
-
-
-def stopped_at(evidence: Evidence) -> datetime | None:
-    """When the kubelet began to stop the whole pod, by the API server's clock; None: no event shows it."""
-    began = first_of(evidence.known_events.stops())
-    return None if began is None else evidence.clocks.server_time(began)
 
 
 def _by_times(evidence: Evidence, pod: Pod, deleted: datetime, ended: datetime) -> Order:

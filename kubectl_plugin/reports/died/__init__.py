@@ -1,1 +1,0 @@
-"""What ended pods, as data."""
