@@ -22,7 +22,7 @@ from kubectl_plugin.reports.node.node_pressure import NodePressureReport
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.pod_reference import reference
-from podrules.ending.died.oom_kills import node_shortages
+from podrules.ending.died.memory import node_shortages
 from podrules.pod.reading import UnreadInput, read_or_none
 
 if TYPE_CHECKING:

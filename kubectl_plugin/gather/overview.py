@@ -41,7 +41,7 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.workload import Workload
 from podrules.api.refusals import newest_refusal
-from podrules.ending.died.oom_kills import node_shortages
+from podrules.ending.died.memory import node_shortages
 from podrules.ending.stuck import Stuck, event_subjects, stuck_by, waits
 from podrules.ending.volumes import SecondWriters
 from podrules.pod.reading import read_or_none

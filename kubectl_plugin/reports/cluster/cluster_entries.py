@@ -19,7 +19,7 @@ from kubectl_plugin.reports.pod.similar_pods import CountedResources
 from podrules import __version__
 from podrules.api.model.pod import PodQOSClass
 from podrules.api.model.policy import PriorityClass
-from podrules.ending.died.oom_kills import OomKill
+from podrules.ending.died.memory import OomKill
 from podrules.ending.stuck import Stuck
 from podrules.node.eviction.thresholds import NodeCondition, Signal
 from podrules.node.pressure.usage import UsageSource

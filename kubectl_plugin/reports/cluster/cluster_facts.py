@@ -17,7 +17,7 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.api.model.workload import Workload
-from podrules.ending.died.oom_kills import OomKill
+from podrules.ending.died.memory import OomKill
 from podrules.ending.stuck import Stuck
 from podrules.ending.volumes import SecondWriters
 from podrules.node.pressure.usage import ReadUsage

@@ -26,7 +26,7 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod, PodQOSClass
 from podrules.api.model.pod_reference import PodReference, reference
 from podrules.api.model.quantity import ZERO, Quantity
-from podrules.ending.died.oom_kills import OomKill
+from podrules.ending.died.memory import OomKill
 from podrules.node.eviction.ranking import Comparator, EvictionPlace
 from podrules.node.eviction.thresholds import PODS_CGROUP, Signal
 from podrules.node.pressure.cgroups import NodeCgroup

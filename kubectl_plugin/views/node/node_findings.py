@@ -22,7 +22,7 @@ from kubectl_plugin.views.pod.safety_words import off_sentences, reach_words
 from kubectl_plugin.views.words import clock, counted, cut, duration, listed, memory, when_words
 from podrules.api.model.instant import instant
 from podrules.api.model.quantity import Quantity
-from podrules.ending.died.oom_kills import OomKill
+from podrules.ending.died.memory import OomKill
 from podrules.node.eviction.thresholds import Signal
 from podrules.node.pressure.nearness import Nearness, headroom_nearness
 from podrules.node.pressure.node import ThresholdSource

@@ -1,44 +1,135 @@
-"""Which memory limit a container reached: its own, its pod's, or the node's; as far as the evidence shows.
+"""Events about a node that report OOM kills: the victim, and whether the whole node ran out of memory.
 
-    OOMKilled      the runtime's reason. On cgroup v1 every container in a cgroup that ran out gets it, even if only a
-                   child was killed: PID 1 may live on and end much later, for any cause
-                   (mem_cgroup_oom_notify notifies all descendants). On v2 it counts killed processes of the container
-    whole          on cgroup v2, unless singleProcessOOMKill, the kernel kills all processes of the container together
-                   (memory.oom.group): OOMKilled with exit code 137 is then its end
-    137 without    the runtime may have missed it: it read the counter after the container had ended
-    no limit       neither the container nor the pod has a limit: only the node can have run out
-    not the node's another container of the node, which started earlier and still runs, would have been killed first:
-                   its oom_score_adj outweighs all the memory that this one may use
-    events         the kubelet or node-problem-detector reports a kill within these seconds: see `oom_kills`. They rank
-                   the node or the limits first; with both kinds, the limits if a cgroup's kill is nearer, else both
+    SystemOOM     the kubelet's: "System OOM encountered, victim process: java, pid: 18421". It reports only victims
+                  that it cannot attribute to a container's cgroup: those of a shortage of the node
+    OOMKilling    node-problem-detector's copy of the kernel's line: "Out of memory: Killed process …" is the node's
+                  shortage, "Memory cgroup out of memory: …" that of a cgroup. Without this prefix it may be either
+    a container   an event is about its end if both came within seconds on the node's clock. It may be about another
+                  process of these seconds. The counter behind OOMKilled counts both kinds of kill
 
-The kubelet's version shows the cgroup version of its node: from 1.35 it does not start on v1, unless failCgroupV1 is
-false.
-
-Source: mm/memcontrol.c (mem_cgroup_oom_notify, mem_cgroup_get_oom_group), mm/oom_kill.c (oom_badness) of Linux 6.18;
-pkg/kubelet/kuberuntime/kuberuntime_container_linux.go, pkg/kubelet/kubelet.go (failCgroupV1) at v1.36.3.
+Source: pkg/kubelet/oom/oom_watcher_linux.go at v1.36.3; config/kernel-monitor.json of kubernetes/node-problem-detector;
+__oom_kill_process in mm/oom_kill.c of Linux 6.18.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from msgspec import Struct
 
 from podrules.api.features import CHANGES, minor_of
-from podrules.api.model.instant import instant
+from podrules.api.model.event import Event
+from podrules.api.model.instant import instant, later
 from podrules.api.model.node import Node
 from podrules.api.model.pod import ContainerRef, Pod
 from podrules.api.model.quantity import ZERO
 from podrules.ending.died.cause import Cause, Clue, EvidenceSource, Weight
 from podrules.ending.died.evidence import Evidence
-from podrules.ending.died.oom_kills import OomKill, of_both, oom_kills_near, seconds_apart
 from podrules.pod.cgroup import container_resource_config, pod_resource_config
 from podrules.pod.container_state import OOM_KILLED, Termination, status_of
 from podrules.pod.oom import container_oom_score_adjs
 from podrules.pod.resources import MEMORY
+
+_NODE_KIND: Final = "Node"
+_SYSTEM: Final = "SystemOOM"
+_KERNEL: Final = "OOMKilling"
+_MAX_READ: Final = 1000
+"""The number of characters of a message that are read."""
+_VICTIM: Final = re.compile(
+    r"victim process: ([^,\n]{1,40}), pid: (\d{1,10})|\bKill(?:ed)? process (\d{1,10}) \(([^)\n]{1,40})\)"
+)
+OF_CGROUP: Final = "Memory cgroup out of memory"
+_OF_NODE: Final = "Out of memory: Kill"
+_HOUR: Final = 3600
+_NEAR: Final = 10
+"""The seconds between the kernel's kill and the event, which may come before the runtime sees the end."""
+
+
+class OomKill(Struct, frozen=True, rename="camel"):
+    """One event about OOM kills."""
+
+    reason: str
+    """The reason of the event: ``SystemOOM``, ``OOMKilling``."""
+    process: str
+    """The kernel's name of the victim; empty: not named."""
+    first: str | None
+    at: str | None
+    """The last time of the event."""
+    times: int
+    of_node: bool | None
+    """Whether the whole node ran out of memory; False: a cgroup did. None: the message does not show which."""
+    message: str
+
+
+def oom_kills(events: Iterable[Event]) -> Iterator[OomKill]:
+    """The kills that events about nodes report."""
+    for event in events:
+        if event.reason not in {_SYSTEM, _KERNEL}:
+            continue
+        text = event.message[:_MAX_READ]
+        found = _VICTIM.search(text)
+        process = (found[1] or found[4]) if found is not None else ""
+        of_node = True if event.reason == _SYSTEM or _OF_NODE in text else None
+        of_node = False if OF_CGROUP in text else of_node
+        yield OomKill(event.reason, process, event.first, event.last, event.times, of_node, text)
+
+
+def oom_kills_near(events: Iterable[Event], end: Termination) -> list[OomKill]:
+    """The kills that may have ended a container: both times are from its node's clock."""
+    return [one for one in oom_kills(events) if seconds_apart(one, end) <= _NEAR]
+
+
+def seconds_apart(kill: OomKill, end: Termination) -> float:
+    """The seconds between an end and the event about a kill; at most 10 if the event recurred around the end."""
+    first, last, ended = instant(kill.first), instant(kill.at), instant(end.finished_at)
+    if first is None or last is None or ended is None:
+        return math.inf
+    apart = min(abs((ended - first).total_seconds()), abs((ended - last).total_seconds()))
+    return min(apart, _NEAR) if first <= ended <= last else apart
+
+
+def of_both(kills: Collection[OomKill]) -> bool:
+    """Whether some kills are of the whole node, and others of a cgroup."""
+    return any(one.of_node for one in kills) and any(one.of_node is False for one in kills)
+
+
+def node_shortages(events: Iterable[Event], now: datetime | None) -> dict[str, OomKill]:
+    """The latest kill of the last hour in which a whole node ran out of memory, by the node's name."""
+    found: dict[str, OomKill] = {}
+    for event in sorted(events, key=lambda one: one.last or ""):
+        when = instant(event.last)
+        about_node = event.involved_object.kind == _NODE_KIND
+        if not about_node or now is None or when is None or when < later(now, -_HOUR):
+            continue
+        for kill in oom_kills([event]):
+            if kill.of_node:
+                found[event.involved_object.name] = kill
+    return found
+
+
+# Which memory limit a container reached: its own, its pod's, or the node's; as far as the evidence shows.
+#
+#     OOMKilled      the runtime's reason. On cgroup v1 every container in a cgroup that ran out gets it, even if only a
+#                    child was killed: PID 1 may live on and end much later, for any cause
+#                    (mem_cgroup_oom_notify notifies all descendants). On v2 it counts killed processes of the container
+#     whole          on cgroup v2, unless singleProcessOOMKill, the kernel kills all processes of the container together
+#                    (memory.oom.group): OOMKilled with exit code 137 is then its end
+#     137 without    the runtime may have missed it: it read the counter after the container had ended
+#     no limit       neither the container nor the pod has a limit: only the node can have run out
+#     not the node's another container of the node, which started earlier and still runs, would have been killed first:
+#                    its oom_score_adj outweighs all the memory that this one may use
+#     events         the kubelet or node-problem-detector reports a kill within these seconds: see `oom_kills`. They rank
+#                    the node or the limits first; with both kinds, the limits if a cgroup's kill is nearer, else both
+#
+# The kubelet's version shows the cgroup version of its node: from 1.35 it does not start on v1, unless failCgroupV1 is
+# false.
+#
+# Source: mm/memcontrol.c (mem_cgroup_oom_notify, mem_cgroup_get_oom_group), mm/oom_kill.c (oom_badness) of Linux 6.18;
+# pkg/kubelet/kuberuntime/kuberuntime_container_linux.go, pkg/kubelet/kubelet.go (failCgroupV1) at v1.36.3.
 
 SIGKILL_CODE: Final = 137
 _NODE: Final = Cause.NODE_OUT_OF_MEMORY
