@@ -36,7 +36,7 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import Selector, SelectorError
 from podrules.api.model.workload import Workload, selector_of
 from podrules.ending.died.cause import Cause
-from podrules.ending.died.controllers import node_cleaned_up
+from podrules.ending.died.controllers import RESCALED, SCALED, node_cleaned_up
 from podrules.ending.died.evidence import (
     KUBELET,
     Clocks,
@@ -53,7 +53,6 @@ from podrules.ending.died.evidence import (
 from podrules.ending.died.gone import asked_at, causes_from_owner
 from podrules.ending.died.memory import SIGKILL_CODE, start_ran_out
 from podrules.ending.died.messages import EVICTED, cause_of_status, deleted_name
-from podrules.ending.died.scaling import RESCALED, SCALED
 from podrules.pod.container_state import OOM_KILLED
 from podrules.pod.priority import static_pod_uid
 from podrules.pod.reading import UnreadInput, read_or_none

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
+from podrules.ending.died.controllers import RESCALED, SCALED
 from podrules.ending.died.messages import READ_REASONS
-from podrules.ending.died.scaling import RESCALED, SCALED
 from tests.kubectl_plugin.running import run
 from tests.tree import ROOT
 

@@ -14,12 +14,11 @@ from kubectl_plugin.views.scheduling.preemption import preemptor_name
 from kubectl_plugin.views.words import counted, memory, resource_amount
 from podrules.ending.died.cause import Cause, Clue, EvidenceSource, Suspect
 from podrules.ending.died.container_end import REBOOTED
-from podrules.ending.died.controllers import JOB_ENDS
+from podrules.ending.died.controllers import JOB_ENDS, RESCALED, SCALED
 from podrules.ending.died.memory import OF_CGROUP
 from podrules.ending.died.messages import FORCE_ALLOWED, forced_by
 from podrules.ending.died.of_pod import ContainerEnd
 from podrules.ending.died.rejections import RejectionKind
-from podrules.ending.died.scaling import RESCALED, SCALED
 from podrules.ending.died.windows_exits import windows_exit
 from podrules.pod.termination import MINIMUM_GRACE_PERIOD_SECONDS
 from podrules.workload.evictors import Evictor, Where

@@ -25,11 +25,15 @@ from podrules.api.model.pod import Pod
 from podrules.ending.deleted_pod import deleted_at
 from podrules.ending.died.cause import Cause, Clue, EndVerdict, EvidenceSource, Weight, of_event, weighed
 from podrules.ending.died.container_end import container_verdict
-from podrules.ending.died.controllers import causes_from_controller, excluded_controllers, job_may_have_ended
+from podrules.ending.died.controllers import (
+    causes_from_controller,
+    excluded_controllers,
+    job_may_have_ended,
+    scaling_clues,
+)
 from podrules.ending.died.evidence import Evidence, stopped_at
 from podrules.ending.died.gone import announced, cause_from_event, deletes_active
 from podrules.ending.died.messages import DISRUPTION, DISRUPTIONS, FORCE_ALLOWED
-from podrules.ending.died.scaling import scaling_clues
 from podrules.ending.died.stop_order import app_ends, was_reset
 from podrules.pod.container_state import has_process
 from podrules.workload.evictors import pod_evictor

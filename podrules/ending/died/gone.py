@@ -41,7 +41,7 @@ from podrules.ending.died.cause import (
     proven,
     weighed,
 )
-from podrules.ending.died.controllers import causes_from_controller, cleaned_up, excluded_controllers
+from podrules.ending.died.controllers import causes_from_controller, cleaned_up, excluded_controllers, scaling_clues
 from podrules.ending.died.evidence import KUBELET, Evidence, ended_at, first_of, stopped_at
 from podrules.ending.died.messages import (
     EVENT_CAUSES,
@@ -51,7 +51,6 @@ from podrules.ending.died.messages import (
     cause_of_eviction,
     is_rejection,
 )
-from podrules.ending.died.scaling import scaling_clues
 from podrules.node.reachability import OUT_OF_SERVICE
 from podrules.pod.tolerations import NO_EXECUTE
 from podrules.workload.evictors import Evictor, Where, going, pod_evictor, remover
