@@ -18,7 +18,7 @@ from podrules.ending.died.controllers import JOB_ENDS, RESCALED, SCALED
 from podrules.ending.died.memory import OF_CGROUP
 from podrules.ending.died.messages import FORCE_ALLOWED, forced_by
 from podrules.ending.died.of_pod import ContainerEnd
-from podrules.ending.died.rejections import RejectionKind
+from podrules.ending.died.pod_end import RejectionKind
 from podrules.ending.died.windows_exits import windows_exit
 from podrules.pod.termination import MINIMUM_GRACE_PERIOD_SECONDS
 from podrules.workload.evictors import Evictor, Where

@@ -16,7 +16,7 @@ from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.gone import LOST_NODE, NODE_LOST
 from podrules.ending.died.messages import OverUse
 from podrules.ending.died.of_pod import EndOf, Manner
-from podrules.ending.died.rejections import RejectionKind
+from podrules.ending.died.pod_end import RejectionKind
 from podrules.node.reachability import OUT_OF_SERVICE
 
 _PLAIN: Final = frozenset({Cause.OWNER, Cause.JOB_ENDED, Cause.DELETED, Cause.FORCE_DELETED})

@@ -25,7 +25,6 @@ from podrules.api.model.quantity import ZERO
 from podrules.ending.deleted_pod import deleted_at, grace_of
 from podrules.ending.died.cause import NOTHING, Cause, Clue, EndVerdict, EvidenceSource, Grade, of_event, proven
 from podrules.ending.died.container_end import container_verdict, never_ran, stop_of_all
-from podrules.ending.died.deleted import disruption
 from podrules.ending.died.evidence import (
     Clocks,
     Evidence,
@@ -40,9 +39,7 @@ from podrules.ending.died.evidence import (
 from podrules.ending.died.gone import LONG, cause_from_event, gone_verdict, node_evictor
 from podrules.ending.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, pod_memory_limit, start_ran_out
 from podrules.ending.died.messages import BY_KUBELET, EVICTED, EvictionNumbers, eviction_numbers
-from podrules.ending.died.pod_end import pod_verdict
-from podrules.ending.died.rejections import Rejection, rejection_of
-from podrules.ending.died.stop_order import was_reset
+from podrules.ending.died.pod_end import Rejection, disruption, pod_verdict, rejection_of, was_reset
 from podrules.node.eviction.thresholds import usable_thresholds
 from podrules.pod.container_state import (
     OOM_KILLED,

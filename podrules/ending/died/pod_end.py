@@ -1,30 +1,383 @@
-"""What ended an existing pod as a whole: by its status, or by its deletion.
+"""Whether a pod's app containers had ended when it was deleted, or were stopped for the deletion.
 
-    finished      the kubelet writes status.reason and status.message, and condition DisruptionTarget with reason
-                  TerminationByKubelet. If the processes exit with 0, the pod succeeds and has no reason. Above a
-                  storage limit of its own it has no condition either: only an event shows the cause
-    deleted       unless its containers had ended before; see `stop_order` and `deleted`
-    neither       its containers ended by themselves
+    not ended       the deletion ends them
+    Killing         "Stopping container …" while one ran: the kubelet stopped it
+    no Killing      all events are present: they had ended by themselves
+    times           ended before the deletion, by more than the clocks may differ. The kubelet's last request sets
+                    both fields of a deletion again, with grace 0: it was deleted up to its grace period before then
 
-Source, at v1.36.3: pkg/kubelet/kubelet_pods.go (generateAPIPodStatus), pkg/kubelet/status/status_manager.go
-(mergePodStatus), pkg/kubelet/eviction/eviction_manager.go (localStorageEviction), pkg/controller/podgc/
-gc_controller.go.
+Source: pkg/kubelet/status/status_manager.go (syncPod), pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer)
+at v1.36.3.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
 
+from msgspec import Struct
+
+from podrules.api.model.base import Condition
 from podrules.api.model.event import Event
-from podrules.api.model.instant import instant
-from podrules.api.model.pod import Pod
-from podrules.ending.died.cause import Cause, Clue, EndVerdict, EvidenceSource, Grade, of_event, proven
-from podrules.ending.died.deleted import deleted_verdict, disruption, of_condition
-from podrules.ending.died.evidence import Evidence
-from podrules.ending.died.gone import DELETERS, cause_from_event
-from podrules.ending.died.messages import BY_KUBELET, DISRUPTIONS, cause_of_condition, cause_of_status
-from podrules.ending.died.stop_order import Order, order_of_deletion
+from podrules.api.model.instant import instant, later
+from podrules.api.model.node import Taint
+from podrules.api.model.pod import ContainerRef, Pod
+from podrules.ending.deleted_pod import deleted_at
+from podrules.ending.died.cause import Cause, Clue, EndVerdict, EvidenceSource, Grade, Weight, of_event, proven, weighed
+from podrules.ending.died.container_end import container_verdict, was_stopped
+from podrules.ending.died.controllers import (
+    causes_from_controller,
+    excluded_controllers,
+    job_may_have_ended,
+    scaling_clues,
+)
+from podrules.ending.died.evidence import Evidence, stopped_at
+from podrules.ending.died.gone import DELETERS, announced, cause_from_event, deletes_active
+from podrules.ending.died.messages import (
+    BY_KUBELET,
+    CONDITION,
+    DISRUPTION,
+    DISRUPTIONS,
+    FORCE_ALLOWED,
+    cause_of_condition,
+    cause_of_status,
+)
+from podrules.pod.container_state import Termination, has_process, observed_containers
+from podrules.pod.platform import pod_platform
+from podrules.pod.tolerations import NO_SCHEDULE, tolerates_taint
+from podrules.workload.evictors import pod_evictor
 from podrules.workload.safety import Guarantee, owner_guarantee
+
+_STOPPING: Final = timedelta(seconds=30)
+"""The time that a stop may take beyond the grace period, until the kubelet has removed the pod."""
+
+
+class Order(Enum):
+    """Whether a pod's app containers had ended when it was deleted."""
+
+    BEFORE = "Before"
+    AFTER = "After"
+    UNKNOWN = "Unknown"
+
+
+def order_of_deletion(evidence: Evidence, pod: Pod) -> Order:
+    """Whether its app containers had ended by themselves before it was deleted."""
+    deleted = deleted_at(pod)
+    ends = list(app_ends(evidence, pod))
+    if deleted is None:
+        return Order.BEFORE if pod.finished else Order.AFTER
+    if len(ends) < len(pod.spec.containers):
+        return Order.AFTER
+    if any(was_stopped(evidence.known_events, ref, end) for ref, end in ends):
+        return Order.AFTER
+    times = [instant(end.finished_at) for _, end in ends]
+    known = [evidence.clocks.server_time(time) for time in times if time is not None]
+    if len(known) < len(times):
+        return Order.UNKNOWN
+    if all(evidence.has_all_events(ref.container.name, end) for ref, end in ends):
+        return Order.BEFORE
+    return _by_times(evidence, pod, deleted, max(known))
+
+
+def app_ends(evidence: Evidence, pod: Pod) -> Iterator[tuple[ContainerRef, Termination]]:
+    """The ends of its app containers that have ended."""
+    observed = {one.name: one.end for one in observed_containers(pod, pod_platform(pod, evidence.node))}
+    for ref in pod.containers():
+        end = None if ref.is_init else observed.get(ref.container.name)
+        if end is not None:
+            yield ref, end
+
+
+def was_reset(pod: Pod) -> bool:
+    """Whether the kubelet's last request may have set the pod's deletion time."""
+    return pod.metadata.deletion_grace_period_seconds == 0 and bool(pod.spec.node_name)
+
+
+def _by_times(evidence: Evidence, pod: Pod, deleted: datetime, ended: datetime) -> Order:
+    margin, first = evidence.clocks.margin, deleted
+    if was_reset(pod):
+        first = later(first, -(pod.spec.termination_grace_period_seconds or 0)) - _STOPPING
+    if ended + margin < first:
+        return Order.BEFORE
+    return Order.AFTER if ended - margin > deleted else Order.UNKNOWN
+
+
+# Who deleted a pod that still exists.
+#
+#     DisruptionTarget    the scheduler, the eviction API, the taint managers and garbage collection set it right before
+#                         they delete. Set after the deletion, or after the kubelet had begun to stop the pod, it shows
+#                         a second request
+#     an evictor          an autoscaler or the like names the pod in an event; see `podrules.workload.evictors`
+#     its controller      says so in an event; see `controllers`
+#     no evidence         its controller, garbage collection for an owner that is gone, or any client
+#     no grace            deletionGracePeriodSeconds 0 comes from a force deletion, or from the kubelet's last request
+#
+# Source, at v1.36.3: pkg/scheduler/framework/preemption/executor.go, pkg/registry/core/pod/storage/eviction.go
+# (addConditionAndDeletePod), pkg/controller/tainteviction/taint_eviction.go, pkg/controller/devicetainteviction/
+# device_taint_eviction.go, pkg/controller/podgc/gc_controller.go, pkg/kubelet/status/status_manager.go.
+
+_NEAR: Final = timedelta(seconds=10)
+"""Between a condition and the deletion that its author requests next: by two clocks of the control plane."""
+_SECOND: Final = timedelta(seconds=1)
+"""Times in the API are in whole seconds."""
+
+_Weighed = tuple[dict[Cause, Weight], dict[Cause, list[Clue]]]
+
+
+def deleted_verdict(evidence: Evidence, pod: Pod, *, surely: bool) -> EndVerdict:
+    """Who deleted a pod that is marked for deletion.
+
+    Args:
+        evidence: What is known.
+        pod: The pod.
+        surely: Whether the deletion ended its containers, which had not ended before.
+    """
+    condition = disruption(pod)
+    if condition is None:
+        weights, clues = _by_evictor(evidence, pod) or _deleters(evidence, pod)
+    else:
+        weights, clues = _disrupted(evidence, pod, condition)
+    if not surely and not (clues.get(Cause.OWNER) and deletes_active(evidence) and weights.keys() == {Cause.OWNER}):
+        for cause in _by_themselves(evidence, pod):
+            weights.setdefault(cause, Weight.SOME)
+    return weighed(weights, clues)
+
+
+def _by_evictor(evidence: Evidence, pod: Pod) -> _Weighed | None:
+    """What the event of an evicting program says about this deletion; None: no such event came with it."""
+    named, when = cause_from_event(evidence), deleted_at(pod)
+    by = None if named is None else pod_evictor(named[1])
+    at = None if named is None or by is None else instant(named[1].last)
+    if named is None or at is None or when is None or was_reset(pod) or abs(when - at) > _NEAR:
+        return None
+    return {named[0]: Weight.MUCH}, {named[0]: [of_event(named[1])]}
+
+
+def disruption(pod: Pod) -> Condition | None:
+    """Condition DisruptionTarget, if it is True."""
+    condition = pod.status.condition(DISRUPTION)
+    return condition if condition is not None and condition.status == "True" else None
+
+
+def of_condition(condition: Condition) -> Clue:
+    """The condition as evidence."""
+    said = f"{condition.reason}: {condition.message}"
+    return Clue(EvidenceSource.POD, DISRUPTION, said, condition.last_transition_time)
+
+
+def _by_themselves(evidence: Evidence, pod: Pod) -> frozenset[Cause]:
+    """The causes that may have ended its app containers before the deletion."""
+    causes = (container_verdict(evidence, pod, ref, end).causes for ref, end in app_ends(evidence, pod))
+    return frozenset[Cause]().union(*causes)
+
+
+def _disrupted(evidence: Evidence, pod: Pod, condition: Condition) -> _Weighed:
+    """Who set the condition, or deleted the pod before that."""
+    named, deleters = DISRUPTIONS.get(condition.reason), _deleters(evidence, pod)
+    if named is None:
+        # The reason of a component that the rules do not know.
+        return {**deleters[0], Cause.DELETED: Weight.SOME, Cause.API_EVICTION: Weight.SOME}, deleters[1]
+    clues = {named: [of_condition(condition)]}
+    if _is_late(pod, condition):
+        return {**deleters[0], named: Weight.SOME}, deleters[1] | clues
+    if _is_its_own(evidence, pod, condition):
+        return {named: Weight.MUCH}, clues
+    return {**dict.fromkeys(deleters[0], Weight.POSSIBLE), named: Weight.MUCH}, clues
+
+
+def _is_its_own(evidence: Evidence, pod: Pod, condition: Condition) -> bool:
+    """Whether the author of the condition was also the first to delete the pod."""
+    set_at, when = instant(condition.last_transition_time), deleted_at(pod)
+    if set_at is None or when is None:
+        return False
+    if not was_reset(pod):
+        return when - set_at <= _NEAR
+    # The time of the first deletion is not known: it is the first if the kubelet had not begun to stop the pod before.
+    began = stopped_at(evidence)
+    return began is not None and set_at <= began <= set_at + _NEAR
+
+
+def _is_late(pod: Pod, condition: Condition) -> bool:
+    set_at, when = instant(condition.last_transition_time), deleted_at(pod)
+    return set_at is not None and when is not None and set_at > when + _SECOND
+
+
+def _deleters(evidence: Evidence, pod: Pod) -> _Weighed:
+    """Who may have deleted a pod, regardless of its condition."""
+    made, when = instant(pod.metadata.creation_timestamp), deleted_at(pod)
+    named = causes_from_controller(evidence, made)
+    if named:
+        return dict.fromkeys(named, Weight.MUCH), named
+    weights: dict[Cause, Weight] = {}
+    forced = _forced(evidence, pod)
+    if forced is not False:
+        weights[Cause.FORCE_DELETED] = Weight.SOME if forced is None else Weight.MUCH
+    if forced is not True:
+        weights[Cause.DELETED] = Weight.SOME
+        weights |= dict(_controllers(evidence, excluded_controllers(evidence, made, when)))
+    scaled = scaling_clues(evidence.scalings, evidence.name, when) if Cause.OWNER in weights else []
+    asked = [Clue(EvidenceSource.POD, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp or "")]
+    clues = {Cause.DELETED: [*asked, *map(of_event, announced(evidence, when))], Cause.FORCE_DELETED: asked}
+    for event in evidence.known_events.named(FORCE_ALLOWED):
+        at = instant(event.last)
+        if forced is not False and when is not None and at is not None and abs(when - at) <= _NEAR:
+            weights[Cause.FORCE_DELETED] = Weight.MUCH
+            clues[Cause.FORCE_DELETED] = [*asked, of_event(event)]
+    if scaled:
+        weights[Cause.OWNER] = Weight.MUCH
+        clues[Cause.OWNER] = scaled
+    if evidence.owner_missing:
+        clues[Cause.OWNER] = [Clue(EvidenceSource.OWNER, "metadata.ownerReferences", "gone")]
+    return weights, clues
+
+
+def _controllers(evidence: Evidence, excluded: frozenset[Cause]) -> Iterator[tuple[Cause, Weight]]:
+    if Cause.OWNER not in excluded:
+        yield Cause.OWNER, Weight.MUCH if evidence.owner_missing else Weight.SOME
+    if Cause.JOB_ENDED not in excluded:
+        yield Cause.JOB_ENDED, Weight.MUCH if job_may_have_ended(evidence) else Weight.SOME
+
+
+def _forced(evidence: Evidence, pod: Pod) -> bool | None:
+    """Whether it was deleted without grace; None: unknown, as its kubelet may have removed it after the stop."""
+    if not was_reset(pod):
+        return False
+    if (pod.spec.termination_grace_period_seconds or 0) == 0:
+        return None
+    when, clocks, began = instant(pod.metadata.deletion_timestamp), evidence.clocks, stopped_at(evidence)
+    if when is not None and began is not None and when - began > clocks.margin:
+        # A force deletion would come before the kubelet stops the pod.
+        return False
+    if any(has_process(pod, ref) for ref in pod.containers() if pod.status.container_statuses):
+        return True
+    times = [time for _, end in app_ends(evidence, pod) if (time := instant(end.finished_at)) is not None]
+    last = max(times, default=None)
+    if when is None or last is None or abs(clocks.server_time(last) - when) <= clocks.margin:
+        return None
+    return True if clocks.server_time(last) > when else None
+
+
+# Why a kubelet rejected a pod, how often it did so, and which toleration brings such pods back.
+#
+#     NodeShutdown          the node shuts down
+#     Evicted               "The node had condition: [DiskPressure]": it is short of a resource
+#     UnexpectedAdmission…  a device plugin or another manager of the kubelet rejected the pod; a kubelet that restarts
+#                           before its device plugins does so for each pod
+#     the others            the node did not fit when the pod arrived: it was bound without the scheduler, or the node
+#                           changed
+#
+# The scheduler keeps pods away from a node that is short or shuts down by taints. A pod that tolerates them returns
+# there at once. The DaemonSet controller adds such tolerations to its pods, and reports each failed pod that it replaces.
+#
+# Source: pkg/kubelet/eviction/eviction_manager.go (Admit), pkg/kubelet/nodeshutdown, pkg/kubelet/cm/devicemanager,
+# pkg/controller/daemon/daemon_controller.go (podsShouldBeOnNode) at v1.36.3.
+
+_SHUTTING_DOWN: Final = re.compile("node is shutting down", re.IGNORECASE)
+_CONDITIONS: Final = re.compile(rf"{re.escape(CONDITION)}\[([^\]]{{1,200}})\]")
+_TAINTS: Final = {
+    "MemoryPressure": "node.kubernetes.io/memory-pressure",
+    "DiskPressure": "node.kubernetes.io/disk-pressure",
+    "PIDPressure": "node.kubernetes.io/pid-pressure",
+}
+_NOT_READY: Final = "node.kubernetes.io/not-ready"
+"""The taint of a node that shuts down: its kubelet reports it as not Ready."""
+_DAEMON_FAILED: Final = "FailedDaemonPod"
+_MAX_READ: Final = 2000
+_ALL: Final = "all taints"
+
+
+class RejectionKind(Enum):
+    """Why a kubelet rejected a pod."""
+
+    SHUTDOWN = "Shutdown"
+    PRESSURE = "Pressure"
+    ADMISSION = "Admission"
+    """A device plugin or another manager of the kubelet rejected it."""
+    NO_FIT = "NoFit"
+
+
+class Rejection(Struct, frozen=True, rename="camel"):
+    """One rejection."""
+
+    kind: RejectionKind
+    reason: str
+    """The kubelet's reason."""
+    conditions: tuple[str, ...] = ()
+    """The conditions of a node under pressure: ``DiskPressure``."""
+    times: int = 1
+    """How many pods of the same controller its node rejected, as far as is known, including this one."""
+    toleration: str = ""
+    """The taints that the pod tolerates, so that the scheduler places such pods there again; empty: none."""
+
+
+def rejection_of(evidence: Evidence, reason: str, message: str) -> Rejection:
+    """Why the kubelet rejected a pod.
+
+    Args:
+        evidence: What is known about the pod.
+        reason: The reason of its status, or of the kubelet's event.
+        message: The message of the same source.
+    """
+    text = message[:_MAX_READ]
+    found = _CONDITIONS.search(text)
+    conditions = tuple(found[1].split()) if found is not None else ()
+    kind, keys = RejectionKind.NO_FIT, [key for one in conditions if (key := _TAINTS.get(one)) is not None]
+    if conditions:
+        kind = RejectionKind.PRESSURE
+    elif reason == "NodeShutdown" or _SHUTTING_DOWN.search(text):
+        kind, keys = RejectionKind.SHUTDOWN, [_NOT_READY]
+    elif reason == "UnexpectedAdmissionError":
+        kind = RejectionKind.ADMISSION
+    pod = evidence.pod
+    toleration = "" if pod is None or not keys else _toleration(pod, keys)
+    return Rejection(kind, reason, conditions, _rejections_there(evidence), toleration)
+
+
+def _toleration(pod: Pod, keys: list[str]) -> str:
+    """The tolerations that let the scheduler place a pod on a node with all of these taints."""
+    found: dict[str, None] = {}
+    for key in keys:
+        taint = Taint(key=key, effect=NO_SCHEDULE)
+        one = next((one for one in pod.spec.tolerations if tolerates_taint(one, taint)), None)
+        if one is None:
+            return ""
+        found[one.key and taint.text] = None
+    return ", ".join(text or _ALL for text in found)
+
+
+def _rejections_there(evidence: Evidence) -> int:
+    owner = evidence.pod.metadata.controller if evidence.pod is not None else evidence.controller
+    others = evidence.neighbours or () if owner is not None else ()
+    alike = sum(_is_rejected(one) and one.metadata.controller == owner for one in others)
+    return max(1 + alike, sum(_replaced(evidence)))
+
+
+def _is_rejected(pod: Pod) -> bool:
+    return pod.finished and cause_of_status(pod.status.reason, pod.status.message) is Cause.REJECTED
+
+
+def _replaced(evidence: Evidence) -> Iterator[int]:
+    """How often the DaemonSet controller found a failed pod on the node."""
+    node = evidence.node.metadata.name if evidence.node is not None else ""
+    for event in evidence.known_owner_events.named(_DAEMON_FAILED):
+        if node and f" on node {node}," in event.message:
+            yield event.times
+
+
+# What ended an existing pod as a whole: by its status, or by its deletion.
+#
+#     finished      the kubelet writes status.reason and status.message, and condition DisruptionTarget with reason
+#                   TerminationByKubelet. If the processes exit with 0, the pod succeeds and has no reason. Above a
+#                   storage limit of its own it has no condition either: only an event shows the cause
+#     deleted       unless its containers had ended before; see `stop_order` and `deleted`
+#     neither       its containers ended by themselves
+#
+# Source, at v1.36.3: pkg/kubelet/kubelet_pods.go (generateAPIPodStatus), pkg/kubelet/status/status_manager.go
+# (mergePodStatus), pkg/kubelet/eviction/eviction_manager.go (localStorageEviction), pkg/controller/podgc/
+# gc_controller.go.
 
 
 def pod_verdict(evidence: Evidence, pod: Pod) -> EndVerdict | None:
