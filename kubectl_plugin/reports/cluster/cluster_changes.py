@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
-from podrules.node.pressure.nearness import Nearness, headroom_nearness
+from podrules.node.pressure.usage import Nearness, headroom_nearness
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -30,9 +30,8 @@ from podrules.api.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.api.model.quantity import ZERO
 from podrules.node.eviction.ranking import stats_by_uid
 from podrules.node.eviction.thresholds import Signal, pressures_of
-from podrules.node.pressure.nearness import is_near_limit
 from podrules.node.pressure.node import Headroom, MemoryOrders, OOMScope, memory_orders, node_pressure
-from podrules.node.pressure.usage import NO_USAGE, NodeUsage, ReadUsage
+from podrules.node.pressure.usage import NO_USAGE, NodeUsage, ReadUsage, is_near_limit
 from podrules.node.reachability import NodeReach
 from podrules.pod.health import kubectl_restarts, kubectl_status, last_restart
 from podrules.pod.platform import Platform, node_platform

@@ -30,7 +30,6 @@ from podrules.ending.died.memory import OomKill
 from podrules.node.eviction.ranking import Comparator, EvictionPlace
 from podrules.node.eviction.thresholds import PODS_CGROUP, Signal
 from podrules.node.pressure.cgroups import NodeCgroup
-from podrules.node.pressure.nearness import is_near_limit, limit_percent
 from podrules.node.pressure.node import NodePressure, OOMOrder, OOMScope, ThresholdSource
 from podrules.node.pressure.oom_order import (
     PAGE_SIZE,
@@ -39,7 +38,7 @@ from podrules.node.pressure.oom_order import (
     proc_oom_score,
     proc_oom_score_before_5_9,
 )
-from podrules.node.pressure.usage import NodeUsage, UsageSource
+from podrules.node.pressure.usage import NodeUsage, UsageSource, is_near_limit, limit_percent
 from podrules.pod.oom import OwnScore
 from podrules.pod.platform import Platform
 from podrules.pod.qos import get_pod_qos

@@ -23,7 +23,7 @@ from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity, most_urgent
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS, urgency_words
 from kubectl_plugin.views.words import clock, counted, listed
-from podrules.node.pressure.nearness import Nearness, headroom_nearness
+from podrules.node.pressure.usage import Nearness, headroom_nearness
 
 MAX_SHOWN: Final = 40
 _MAX_NODES: Final = 3

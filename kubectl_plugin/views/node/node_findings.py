@@ -24,8 +24,8 @@ from podrules.api.model.instant import instant
 from podrules.api.model.quantity import Quantity
 from podrules.ending.died.memory import OomKill
 from podrules.node.eviction.thresholds import Signal
-from podrules.node.pressure.nearness import Nearness, headroom_nearness
 from podrules.node.pressure.node import ThresholdSource
+from podrules.node.pressure.usage import Nearness, headroom_nearness
 from podrules.pod.platform import Platform
 
 _STATE_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")

@@ -17,7 +17,7 @@ from kubectl_plugin.views.node.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.words import counted, cut, listed, memory
 from podrules.node.allocation import is_full, percent_of
 from podrules.node.eviction.thresholds import NodeCondition
-from podrules.node.pressure.nearness import NEAR_LIMIT_PERCENT, Nearness, headroom_nearness
+from podrules.node.pressure.usage import NEAR_LIMIT_PERCENT, Nearness, headroom_nearness
 from podrules.node.reachability import OUT_OF_SERVICE
 
 _MAX_NAMED: Final = 3

@@ -25,9 +25,8 @@ from kubectl_plugin.views.node.pressure_words import pressure_names
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import VersionNotes
 from kubectl_plugin.views.words import counted
-from podrules.node.pressure.nearness import Nearness, headroom_nearness
 from podrules.node.pressure.node import OOMScope
-from podrules.node.pressure.usage import UsageSource
+from podrules.node.pressure.usage import Nearness, UsageSource, headroom_nearness
 from podrules.pod.platform import Platform
 from podrules.pod.reading import UnreadInput
 

@@ -9,8 +9,8 @@ from kubectl_plugin.reports.node.node_use import NodeUse
 from kubectl_plugin.views.words import memory
 from podrules.node.eviction.ranking import Comparator
 from podrules.node.eviction.thresholds import INODES, PIDS, Signal
-from podrules.node.pressure.nearness import limit_percent
 from podrules.node.pressure.oom_order import OOMSeparator
+from podrules.node.pressure.usage import limit_percent
 from podrules.pod.oom import OwnScore
 
 LISTED_LIMIT_PERCENT: Final = 90

@@ -20,9 +20,8 @@ from kubectl_plugin.views.node.pressure import (
 from kubectl_plugin.views.words import listed, memory, memory_qos_values
 from podrules.node.eviction.thresholds import INODES, PIDS, Signal
 from podrules.node.pressure.cgroups import NodeCgroup
-from podrules.node.pressure.nearness import limit_percent
 from podrules.node.pressure.node import OOMScope
-from podrules.node.pressure.usage import UsageSource
+from podrules.node.pressure.usage import UsageSource, limit_percent
 
 _SHOWN: Final = 8
 """The places of an order that are shown, unless all are requested."""

@@ -26,9 +26,8 @@ from kubectl_plugin.views.node.pressure import (
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import listed, memory, place_words
 from podrules.node.eviction.thresholds import Signal
-from podrules.node.pressure.nearness import is_near_limit, limit_percent
 from podrules.node.pressure.node import OOMScope
-from podrules.node.pressure.usage import UsageSource
+from podrules.node.pressure.usage import UsageSource, is_near_limit, limit_percent
 
 ASSUMED: Final = {
     Assumption.REQUESTS: "using what it requests: ",

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity, trouble_until
-from podrules.node.pressure.nearness import NEAR_LIMIT_PERCENT
+from podrules.node.pressure.usage import NEAR_LIMIT_PERCENT
 
 RISK_WORDS: Final = {
     PodRisk.NODE_DOWN: "node does not answer",

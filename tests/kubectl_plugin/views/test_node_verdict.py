@@ -22,7 +22,7 @@ from kubectl_plugin.views.node.node_page import node_verdict
 from kubectl_plugin.views.node.node_pressure import node_pressure_verdict
 from kubectl_plugin.views.steps import outcome_verdict
 from kubectl_plugin.views.targets import TargetTable
-from podrules.node.pressure.nearness import Nearness, headroom_nearness, is_near_limit
+from podrules.node.pressure.usage import Nearness, headroom_nearness, is_near_limit
 from tests.kubectl_plugin.running import run
 
 NODES: Final = sorted(entry["metadata"]["name"] for entry in demo_objects() if entry["kind"] == "Node")
