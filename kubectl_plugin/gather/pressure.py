@@ -15,8 +15,14 @@ from kubectl_plugin.reports.pod.pod_report import PodPosition
 from podrules.api.model.kubelet import KubeletConfiguration
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod, PodStatus
-from podrules.node.pressure.node import node_pressure
-from podrules.node.pressure.position import PodPlaces, limited_usage, requested_usage, standings, with_pod_using
+from podrules.node.pressure.node import (
+    PodPlaces,
+    limited_usage,
+    node_pressure,
+    requested_usage,
+    standings,
+    with_pod_using,
+)
 from podrules.node.pressure.usage import UsageSource
 from podrules.pod.platform import Platform, node_platform
 from podrules.pod.qos import compute_pod_qos, with_class

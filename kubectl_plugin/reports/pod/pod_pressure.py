@@ -17,9 +17,8 @@ from kubectl_plugin.reports.node.node_pressure import (
 from kubectl_plugin.reports.node.node_use import NearLimit
 from podrules.api.model.pod import Pod
 from podrules.node.eviction.thresholds import Signal
-from podrules.node.pressure.node import OOMScope
+from podrules.node.pressure.node import EvictionStanding, OOMScope, OOMStanding, PodPlaces
 from podrules.node.pressure.oom_order import PAGE_SIZE
-from podrules.node.pressure.position import EvictionStanding, OOMStanding, PodPlaces
 from podrules.node.pressure.usage import UsageSource, is_near_limit
 from podrules.pod.container_state import idle_containers
 from podrules.pod.priority import is_critical_pod

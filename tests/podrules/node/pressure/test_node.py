@@ -14,8 +14,17 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import ContainerStatus, Pod
 from podrules.node.eviction.ranking import Disks
 from podrules.node.eviction.thresholds import Signal
-from podrules.node.pressure.node import NodePressure, OOMOrder, OOMScope, ThresholdSource, node_pressure
-from podrules.node.pressure.position import limited_usage, requested_usage, standings, with_pod_using
+from podrules.node.pressure.node import (
+    NodePressure,
+    OOMOrder,
+    OOMScope,
+    ThresholdSource,
+    limited_usage,
+    node_pressure,
+    requested_usage,
+    standings,
+    with_pod_using,
+)
 from podrules.node.pressure.usage import NO_USAGE, NodeUsage, UsageSource, usage_from_metrics, usage_from_summary
 from tests.builders import make_container, make_node, make_pod, make_sidecar
 from tests.objects import raw_node
