@@ -363,8 +363,6 @@ _LOST: Final = frozenset({STATUS_UNKNOWN, "Unknown"})
 """The kubelet's reason, and containerd's for a container with a task that was gone after a restart of containerd
 (exit code 255)."""
 _RESTART_ALL: Final = "RestartingAllContainers"
-_PROBES: Final = {Cause.LIVENESS_PROBE: "livenessProbe", Cause.STARTUP_PROBE: "startupProbe"}
-"""The field of the probe for each cause."""
 
 _Weighed = tuple[dict[Cause, Weight], dict[Cause, list[Clue]]]
 
@@ -419,7 +417,7 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
         weights[Cause.NODE_REBOOT] = Weight.MUCH if end.exit_code in {*STOP_CODES, FOUND_DEAD} else Weight.SOME
         clues[Cause.NODE_REBOOT] = reboot
     clues[Cause.APPLICATION] = [Clue(EvidenceSource.POD, "exitCode", str(end.exit_code), end.finished_at)]
-    clues |= {cause: [Clue(EvidenceSource.POD, f"{ref.field}.{field}", "")] for cause, field in _PROBES.items()}
+    clues |= {cause: [Clue(EvidenceSource.POD, f"{ref.field}.{cause.rule.probe}Probe", "")] for cause in UNHEALTHY}
     return weighed(weights, clues)
 
 
@@ -456,7 +454,7 @@ def _application(end: Termination, others: Mapping[Cause, Weight]) -> Weight:
     """The weight of the cause that the process ended by itself."""
     if end.exit_code not in STOP_CODES and end.reason != OOM_KILLED:
         return Weight.MUCH
-    if end.exit_code in TERM_CODES and others.keys() & _PROBES.keys():
+    if end.exit_code in TERM_CODES and others.keys() & UNHEALTHY.keys():
         return Weight.SOME
     if end.reason == OOM_KILLED:
         return Weight.POSSIBLE if end.exit_code == SIGKILL_CODE else Weight.SOME

@@ -24,7 +24,7 @@ from typing import Final
 from podrules.api.model.base import Condition
 from podrules.api.model.event import Event
 from podrules.api.model.instant import instant, later
-from podrules.ending.died.cause import Cause, Clue, EvidenceSource, of_event
+from podrules.ending.died.cause import Cause, Clue, EvidenceSource, Family, causes_of, of_event
 from podrules.ending.died.evidence import Evidence, PodEvents
 from podrules.ending.died.messages import CLEANED_UP, deleted_name, names_pod
 
@@ -134,7 +134,7 @@ def excluded_controllers(evidence: Evidence, made: datetime | None, ended: datet
         made: When the pod was created, or its earliest known moment.
         ended: When it was deleted.
     """
-    both = frozenset({Cause.OWNER, Cause.JOB_ENDED})
+    both = causes_of(Family.CONTROLLER)
     pod = evidence.pod
     controller = pod.metadata.controller if pod is not None else evidence.controller
     if pod is None and _DASH not in evidence.name:

@@ -36,7 +36,10 @@ from podrules.ending.died.cause import (
     Clue,
     EndVerdict,
     EvidenceSource,
+    Family,
+    Trace,
     Weight,
+    causes_of,
     of_event,
     proven,
     weighed,
@@ -55,61 +58,21 @@ from podrules.node.reachability import OUT_OF_SERVICE
 from podrules.pod.tolerations import NO_EXECUTE
 from podrules.workload.evictors import Evictor, Where, going, pod_evictor, remover
 
-_SILENT: Final = (
-    Cause.API_EVICTION,
-    Cause.JOB_ENDED,
-    Cause.OWNER,
-    Cause.DELETED,
-    Cause.FORCE_DELETED,
-    Cause.NODE_SHUTDOWN,
-    Cause.NODE_REMOVED,
-    Cause.SANDBOX_CHANGED,
-)
-"""Causes for which the kubelet stops a pod without an event about the pod that says so."""
-_EVICTIONS: Final = (
-    Cause.EVICTED_MEMORY,
-    Cause.EVICTED_DISK,
-    Cause.EVICTED_INODES,
-    Cause.EVICTED_PIDS,
-    Cause.CONTAINER_STORAGE_LIMIT,
-    Cause.POD_STORAGE_LIMIT,
-    Cause.EMPTY_DIR_LIMIT,
-)
-_WITH_EVENTS: Final = (
-    *_EVICTIONS,
-    Cause.KUBELET_PREEMPTION,
-    Cause.ACTIVE_DEADLINE,
-    Cause.PREEMPTION,
-    Cause.TAINT_EVICTION,
-)
-"""Causes that an event about the pod announces."""
-_OF_CONTAINERS: Final = (
-    Cause.OWN_MEMORY_LIMIT,
-    Cause.POD_MEMORY_LIMIT,
-    Cause.NODE_OUT_OF_MEMORY,
-    Cause.LIVENESS_PROBE,
-    Cause.STARTUP_PROBE,
-    Cause.POST_START_HOOK,
-    Cause.CONTAINER_LOST,
-    Cause.APPLICATION,
-)
-"""Causes that may have ended the containers of a pod before it was deleted."""
+_SILENT: Final = frozenset(cause for cause in Cause if cause.rule.trace is Trace.SILENT)
+_WITH_EVENTS: Final = frozenset(cause for cause in Cause if cause.rule.trace is Trace.EVENT)
+_OF_CONTAINERS: Final = frozenset(cause for cause in Cause if cause.rule.trace is Trace.CONTAINERS)
+_CLEANED_UP: Final = frozenset(cause for cause in Cause if cause.rule.cleaned_up)
 LOST_NODE: Final = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 """The taints of a node that does not answer, or is not Ready."""
 NODE_LOST: Final = "NodeNotReady"
 """The reason of the node controller's event about a pod on such a node."""
-_NO_EVENT_NEEDED: Final = (Cause.NODE_SHUTDOWN, Cause.REJECTED, Cause.NODE_REMOVED)
-"""Causes that end a pod before its controller deletes it, whatever events remain."""
 _OF_DAEMON_SET: Final = "DaemonPod"
 _OF_ACTIVE: Final = frozenset({"ReplicaSet", "ReplicationController"})
 """Kinds with pods that always restart; their controllers delete no pod that has ended."""
 _STATEFUL: Final = frozenset({"StatefulSet"})
 _MAKES_ANOTHER: Final = _STATEFUL | {"DaemonSet"}
 """Kinds with controllers that delete an ended pod, to create another with its name or on its node."""
-DELETERS: Final = frozenset(
-    {Cause.PREEMPTION, Cause.TAINT_EVICTION, Cause.API_EVICTION, Cause.DELETED, Cause.FORCE_DELETED}
-)
-"""Causes that delete the pod through the API and do not end it first: the pod is then gone or being deleted."""
+DELETERS: Final = causes_of(Family.DELETION)
 _STARTED: Final = "Started"
 _APP: Final = "spec.containers{"
 _MARKING: Final = "Marking for deletion"
@@ -156,15 +119,15 @@ def gone_verdict(evidence: Evidence) -> EndVerdict:
         return weighed({**weights, cause: Weight.MUCH}, {cause: clues})
     if began is not None and _is_static(evidence):
         # Static pods are critical: the kubelet does not evict them.
-        others: dict[Cause, Weight] = dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.POSSIBLE)
-        others = {cause: weight for cause, weight in others.items() if cause not in set[Cause](_EVICTIONS)}
+        kept = (one for one in _ends_by_kubelet(evidence, stops) if one.rule.family is not Family.EVICTION)
+        others = dict.fromkeys(kept, Weight.POSSIBLE)
         if evidence.pod_unread:
             # Its mirror pod may exist with the same uid.
             others[Cause.SANDBOX_CHANGED] = Weight.POSSIBLE
         return weighed({**others, Cause.STATIC_MANIFEST: Weight.MUCH}, {Cause.STATIC_MANIFEST: [of_event(stops[-1])]})
     cleanup = cleaned_up(evidence, _made(evidence))
     if cleanup is not None:
-        ends = dict.fromkeys((*_ends_by_kubelet(evidence, stops), *_NO_EVENT_NEEDED), Weight.SOME)
+        ends = dict.fromkeys((*_ends_by_kubelet(evidence, stops), *_CLEANED_UP), Weight.SOME)
         if cleanup.where.endswith(_OF_DAEMON_SET):
             # The DaemonSet controller handles only nodes that exist.
             del ends[Cause.NODE_REMOVED]
@@ -254,7 +217,7 @@ def _ends_by_kubelet(evidence: Evidence, stops: Sequence[Event]) -> Iterator[Cau
         yield Cause.NODE_SHUTDOWN
     began, events = stopped_at(evidence), evidence.events
     if began is None or events is None or not (events.complete_since(began - _SECOND) and evidence.is_heard(began)):
-        yield from (cause for cause in _WITH_EVENTS if cause not in DELETERS)
+        yield from _WITH_EVENTS - DELETERS
 
 
 def _is_ready_since(evidence: Evidence, stops: Sequence[Event]) -> bool:

@@ -27,17 +27,8 @@ from podrules.ending.died.cause import Cause
 
 EVICTED: Final = "Evicted"
 _LOW: Final = "The node was low on resource: "
-_RESOURCES: Final = {
-    "memory": Cause.EVICTED_MEMORY,
-    "ephemeral-storage": Cause.EVICTED_DISK,
-    "inodes": Cause.EVICTED_INODES,
-    "pids": Cause.EVICTED_PIDS,
-}
-_LIMITS: Final = (
-    (re.compile(r"Container \S+ exceeded its local ephemeral storage limit "), Cause.CONTAINER_STORAGE_LIMIT),
-    (re.compile(r"Pod ephemeral local storage usage exceeds the total limit "), Cause.POD_STORAGE_LIMIT),
-    (re.compile(r"Usage of EmptyDir volume \S+ exceeds the limit "), Cause.EMPTY_DIR_LIMIT),
-)
+_RESOURCES: Final = {cause.rule.resource: cause for cause in Cause if cause.rule.resource}
+_LIMITS: Final = tuple((re.compile(cause.rule.limit), cause) for cause in Cause if cause.rule.limit)
 _REJECTED: Final = "Pod was rejected: "
 _OUT_OF: Final = "OutOf"
 _ADMISSION: Final = frozenset(
@@ -62,13 +53,7 @@ CONDITION: Final = "The node had condition: "
 _SHUTDOWN: Final = "Pod was terminated in response to imminent node shutdown."
 _OLD_SHUTDOWN: Final = "Node is shutting"
 _CRITICAL: Final = "Pod was preempted by Kubelet to accommodate a critical pod."
-_KILLS: Final = (
-    ("failed liveness probe", Cause.LIVENESS_PROBE),
-    ("failed startup probe", Cause.STARTUP_PROBE),
-    ("FailedPostStartHook", Cause.POST_START_HOOK),
-    ("resize requires restart", Cause.RESIZE),
-    ("definition changed", Cause.DEFINITION_CHANGED),
-)
+_KILLS: Final = tuple((cause.rule.killing, cause) for cause in Cause if cause.rule.killing)
 _STOPPING: Final = "Stopping container "
 _USED: Final = re.compile(
     r"(Container|Pod) (\S+) was using (\S+), request is (\S+), has larger consumption of [\w-]+\. "
@@ -78,32 +63,21 @@ _LIMIT: Final = re.compile(r'(?:storage limit|exceeds the limit|total limit of c
 _NAMED: Final = re.compile(r'(?:Container|EmptyDir volume) "?([^"\s]+)"? exceed')
 _DELETED: Final = re.compile(r"(?:Deleted pod: |[Dd]elete Pod )(\S+)")
 
-DISRUPTIONS: Final = {
-    "PreemptionByScheduler": Cause.PREEMPTION,
-    "EvictionByEvictionAPI": Cause.API_EVICTION,
-    "DeletionByTaintManager": Cause.TAINT_EVICTION,
-    "DeletionByDeviceTaintManager": Cause.TAINT_EVICTION,
-    "DeletionByPodGC": Cause.NODE_REMOVED,
-}
+DISRUPTIONS: Final = {reason: cause for cause in Cause for reason in cause.rule.disruptions}
 """The reasons of condition DisruptionTarget with which a component deletes the pod."""
 DISRUPTION: Final = "DisruptionTarget"
 """The condition of a pod that a component deletes or ends."""
 BY_KUBELET: Final = "TerminationByKubelet"
 """Its reason if the kubelet ends the pod itself."""
-TAINTED: Final = frozenset({"TaintManagerEviction", "DeviceTaintManagerEviction"})
+TAINTED: Final = frozenset(Cause.TAINT_EVICTION.rule.events)
 """The reasons of the taint managers' events that they delete a pod, or no longer do so."""
-FORCE_ALLOWED: Final = "ForceDeletionAllowed"
+FORCE_ALLOWED: Final = Cause.FORCE_DELETED.rule.events[0]
 """The reason of the webhook's event that it allowed a force deletion, right before that happens."""
-EVENT_CAUSES: Final = {
-    "Preempted": Cause.PREEMPTION,
-    **dict.fromkeys(TAINTED, Cause.TAINT_EVICTION),
-    "Preempting": Cause.KUBELET_PREEMPTION,
-    "DeadlineExceeded": Cause.ACTIVE_DEADLINE,
-    FORCE_ALLOWED: Cause.FORCE_DELETED,
-}
+EVENT_CAUSES: Final = {reason: cause for cause in Cause for reason in cause.rule.events}
 """The reasons of events about a pod that name the cause; for Evicted, the message names it."""
+_STATUS_CAUSES: Final = {cause.rule.status: cause for cause in Cause if cause.rule.status}
 _FORCED_BY: Final = re.compile(r"A force deletion by (\S{1,128}) was allowed ")
-UNHEALTHY: Final = {Cause.LIVENESS_PROBE: "Liveness probe", Cause.STARTUP_PROBE: "Startup probe"}
+UNHEALTHY: Final = {cause: f"{cause.rule.probe.capitalize()} probe" for cause in Cause if cause.rule.probe}
 """The first words of the message of event Unhealthy."""
 CLEANED_UP: Final = frozenset(
     {"FailedDaemonPod", "SucceededDaemonPod", "RecreatingFailedPod", "RecreatingTerminatedPod"}
@@ -126,26 +100,7 @@ READ_REASONS: Final = frozenset(
     | {"SystemOOM", "OOMKilling", "ScalingReplicaSet", "SuccessfulRescale"}
 )
 """The reasons of the events with messages that are read."""
-NEVER_RAN: Final = {
-    **dict.fromkeys(
-        (
-            "ErrImagePull",
-            "ImagePullBackOff",
-            "InvalidImageName",
-            "ErrImageNeverPull",
-            "ImageInspectError",
-            "RegistryUnavailable",
-            "SignatureValidationFailed",
-        ),
-        Cause.IMAGE,
-    ),
-    "CreateContainerConfigError": Cause.CONFIGURATION,
-    **dict.fromkeys(
-        ("CreateContainerError", "RunContainerError", "StartError", "ContainerCannotRun", "PreStartHookError"),
-        Cause.RUNTIME,
-    ),
-    "PostStartHookError": Cause.POST_START_HOOK,
-}
+NEVER_RAN: Final = {reason: cause for cause in Cause for reason in cause.rule.waits}
 """The reasons of a waiting or ended container that never ran, or was stopped as it started."""
 
 
@@ -182,10 +137,8 @@ def cause_of_status(reason: str, message: str) -> Cause | None:
         return Cause.REJECTED
     if reason == EVICTED:
         return cause_of_eviction(message)
-    if reason == "Preempting":
-        return Cause.KUBELET_PREEMPTION
-    if reason == "DeadlineExceeded":
-        return Cause.ACTIVE_DEADLINE
+    if reason in _STATUS_CAUSES:
+        return _STATUS_CAUSES[reason]
     if message == _SHUTDOWN or (reason == "Shutdown" and message.startswith(_OLD_SHUTDOWN)):
         return Cause.NODE_SHUTDOWN
     return None

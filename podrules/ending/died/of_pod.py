@@ -23,7 +23,18 @@ from podrules.api.model.instant import instant, span
 from podrules.api.model.pod import ContainerRef, Pod
 from podrules.api.model.quantity import ZERO
 from podrules.ending.deleted_pod import deleted_at, grace_of
-from podrules.ending.died.cause import NOTHING, Cause, Clue, EndVerdict, EvidenceSource, Grade, of_event, proven
+from podrules.ending.died.cause import (
+    NOTHING,
+    Cause,
+    Clue,
+    EndVerdict,
+    EvidenceSource,
+    Family,
+    Grade,
+    causes_of,
+    of_event,
+    proven,
+)
 from podrules.ending.died.container_end import container_verdict, never_ran, stop_of_all
 from podrules.ending.died.evidence import (
     Clocks,
@@ -130,7 +141,7 @@ def manner_of(clocks: Clocks, end: Termination, stop: PodStop) -> Manner:
 
 _NOT_STARTED: Final = 128
 """The exit code of a container that the runtime could not start."""
-_UNABLE: Final = frozenset({Cause.IMAGE, Cause.CONFIGURATION, Cause.RUNTIME})
+_UNABLE: Final = causes_of(Family.NEVER_RAN)
 _LIMITED: Final = frozenset({OOM_KILLED, "StartError"})
 """Reasons of ends that a memory limit may explain."""
 
@@ -319,7 +330,7 @@ def _missing(evidence: Evidence, verdict: EndVerdict, one: ContainerEnd | None) 
         yield MissingEvidence.EVENTS_COMING
     elif not _are_left(evidence, events, one):
         yield MissingEvidence.EVENTS_EXPIRED
-    if verdict.causes & {Cause.OWNER, Cause.JOB_ENDED} and evidence.owner_events is None:
+    if verdict.causes & causes_of(Family.CONTROLLER) and evidence.owner_events is None:
         yield MissingEvidence.OWNER_EVENTS
     if evidence.node_missing:
         yield MissingEvidence.NODE_REMOVED
@@ -507,8 +518,8 @@ def _hook_failed(evidence: Evidence, container: str) -> int | None:
     return int((ends[-1] - began[-1]).total_seconds())
 
 
-_BY_EVICTORS: Final = frozenset({Cause.API_EVICTION, Cause.NODE_REMOVED, Cause.NODE_SHUTDOWN, Cause.NODE_REBOOT})
-_MEMORY: Final = frozenset({Cause.OWN_MEMORY_LIMIT, Cause.POD_MEMORY_LIMIT, Cause.NODE_OUT_OF_MEMORY})
+_BY_EVICTORS: Final = causes_of(Family.NODE) | {Cause.API_EVICTION}
+_MEMORY: Final = causes_of(Family.MEMORY)
 
 
 def _chosen(pod: Pod, ends: tuple[ContainerEnd, ...], *, over: bool) -> ContainerEnd | None:

@@ -14,8 +14,7 @@ from podrules.api.model.event import Event
 from podrules.api.model.kubelet import KubeletConfiguration
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Container, ContainerStatus, Pod
-from podrules.ending.died import gone
-from podrules.ending.died.cause import Cause, Grade
+from podrules.ending.died.cause import Cause, Grade, Trace
 from podrules.ending.died.evidence import Clocks, Evidence, MissingEvidence, PodEvents, clocks_of
 from podrules.ending.died.of_pod import EndOf, Manner, PodEnd, has_ended, last_end
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
@@ -695,8 +694,7 @@ OF_PODS_THAT_EXIST: Final = {
 """Causes that keep the pod's object, or that `gone` weighs one by one."""
 
 
-def test_every_cause_is_in_a_group_of_gone_pods() -> None:
-    """A verdict on a pod that is gone excludes a cause that no group has, also without evidence."""
-    groups = [value for value in vars(gone).values() if isinstance(value, tuple | frozenset | dict)]
-    grouped = {cause for group in groups for cause in group if isinstance(cause, Cause)}
-    assert set(Cause) - grouped == OF_PODS_THAT_EXIST
+def test_every_cause_has_a_trace_in_gone_pods() -> None:
+    """A verdict on a pod that is gone excludes a cause without a trace, also without evidence."""
+    own = {cause for cause in Cause if cause.rule.trace is Trace.OWN and not cause.rule.cleaned_up}
+    assert own == OF_PODS_THAT_EXIST
