@@ -24,7 +24,7 @@ from kubectl_plugin.views.cluster.cluster_page import (
     pods_by_severity,
     spread_words,
 )
-from kubectl_plugin.views.died.lately import by_cause
+from kubectl_plugin.views.died.causes import by_cause
 from kubectl_plugin.views.node.partitions import partitions_pages
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import version_note_words

@@ -87,6 +87,11 @@ class EndReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """The name that was probably meant, if the name is unknown; empty: none is similar."""
     unread: tuple[UnreadInput, ...]
 
+    @property
+    def container_spec(self) -> ContainerSpec | None:
+        """The spec of the container that ended; None: the pod as a whole ended, or it is not known."""
+        return next((one for one in self.containers if one.name == self.end.container), None)
+
 
 _SCALED: Final = frozenset({"ReplicaSet", "ReplicationController"})
 

@@ -12,10 +12,17 @@ from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.end_report import EndReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
-from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence, rejection_words
-from kubectl_plugin.views.died.further_evidence import end_log, further_evidence, may_run_on
-from kubectl_plugin.views.died.lately import MOST_CHOICES
-from kubectl_plugin.views.died.remedies import remedies
+from kubectl_plugin.views.died.causes import (
+    CAUSES,
+    MOST_CHOICES,
+    cause_sentence,
+    end_log,
+    end_remedies,
+    further_evidence,
+    leading_causes,
+    may_run_on,
+)
+from kubectl_plugin.views.died.sentences import rejection_words
 from kubectl_plugin.views.pod.container_words import decisive, end_words
 from kubectl_plugin.views.scheduling.preemption import preemptor_name
 from kubectl_plugin.views.unread import unread_lines
@@ -82,7 +89,7 @@ def end_verdict(report: EndReport, now: datetime | None) -> Verdict:
 
 
 def _severity(end: PodEnd) -> Severity:
-    one = end.end_of(end.container)
+    one = end.container_end
     fine = end.verdict.cause is Cause.APPLICATION and one is not None and one.end is not None and not one.end.exit_code
     return Severity.FINE if fine else Severity.TROUBLE
 
@@ -104,7 +111,7 @@ def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
     if report.earlier:
         yield "Another pod has this name now; this is about the one before it."
     when = _when(end, now)
-    sentences = [cause_sentence(one, report, end.container) for one in end.verdict.suspects]
+    sentences = [cause_sentence(one.cause, report) for one in end.verdict.suspects]
     causes = {one.cause for one in end.verdict.suspects}
     if causes == _DELETED:
         yield f"A client deleted the pod; unknown whether with or without grace.{when}"
@@ -113,7 +120,7 @@ def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
         cleaned = any(clue.where in CLEANED_UP for one in end.verdict.suspects for clue in one.clues)
         stopped = _FAILED if cleaned else _STOPPED
         yield f"{stopped if end.of is EndOf.POD else _ENDED.format(end.container)}.{when}"
-        yield f"All of these fit: {', '.join(SHORT[one.cause] for one in end.verdict.suspects)}."
+        yield f"All of these fit: {', '.join(CAUSES[one.cause].short for one in end.verdict.suspects)}."
         yield from _also(end, "Also possible")
         return
     if end.verdict.grade is Grade.SEVERAL:
@@ -130,7 +137,7 @@ def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
 
 def _also(end: PodEnd, lead: str) -> Iterator[str]:
     """The causes that also fit, with less evidence."""
-    others = [SHORT[one.cause] for one in end.verdict.others]
+    others = [CAUSES[one.cause].short for one in end.verdict.others]
     shown = ", ".join(others[:_FEW]) + (f" and {len(others) - _FEW} more" if len(others) > _FEW else "")
     if others:
         yield f"{lead}: {shown}."
@@ -194,8 +201,8 @@ def end_page(report: EndReport, now: datetime | None, *, wide: bool) -> Page:
             tuple(_proof(report, now, wide=wide)),
         ),
         Section("Also fits", tuple(_others(report)) if wide else ()),
-        Section("What helps", remedies(report)),
-        Section("Check", further_evidence(report)),
+        Section("What helps", end_remedies(report)),
+        Section("Check", tuple(further_evidence(report))),
         Section("Containers", tuple(_containers(report, now))),
         Section("Now", tuple(_now(report, now))),
         Section("Missing", tuple(_LOST[one] for one in report.end.lost)),
@@ -217,7 +224,7 @@ def _proof_label(*, end_is_known: bool) -> str:
 
 def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[str | Row]:
     end = report.end
-    one = end.end_of(end.container)
+    one = end.container_end
     for clue in end.verdict.clues:
         yield _clue_words(clue, now, wide=wide)
     if one is not None and one.end is not None:
@@ -278,8 +285,8 @@ def _end_words(end: Termination, one: ContainerEnd, now: datetime | None) -> str
 
 def _others(report: EndReport) -> Iterator[str | Row]:
     for suspect in report.end.verdict.others[:_FEW]:
-        yield cause_sentence(suspect, report, report.end.container)
-    left = [SHORT[one.cause] for one in report.end.verdict.others[_FEW:]]
+        yield cause_sentence(suspect.cause, report)
+    left = [CAUSES[one.cause].short for one in report.end.verdict.others[_FEW:]]
     if left:
         yield f"less likely: {', '.join(left)}"
 
@@ -327,7 +334,7 @@ def _container_words(one: ContainerEnd, report: EndReport, now: datetime | None)
             return f"{said}: it was stopped with the pod, and ended in time"
         case Manner.BEFORE:
             return f"{said}: it had ended before"
-    causes = [SHORT[suspect.cause] for suspect in one.verdict.suspects] if one.verdict is not None else []
+    causes = [CAUSES[suspect.cause].short for suspect in one.verdict.suspects] if one.verdict is not None else []
     likely = "likely " if one.verdict is not None and one.verdict.grade is Grade.LIKELY else ""
     return f"{said}: {likely}{' or '.join(causes)}" if causes else said
 
@@ -335,8 +342,8 @@ def _container_words(one: ContainerEnd, report: EndReport, now: datetime | None)
 def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
     if report.end.verdict.grade is Grade.NOTHING and not report.end.verdict.clues:
         return
-    one, found = report.end.end_of(report.end.container), report.replacement
-    forced = not report.exists and Cause.FORCE_DELETED in {one.cause for one in report.end.verdict.suspects[:2]}
+    one, found = report.end.container_end, report.replacement
+    forced = not report.exists and Cause.FORCE_DELETED in leading_causes(report)
     stopped, where = instant(report.end.stopped), report.node or "its node"
     if report.silent and report.end.of is EndOf.POD and report.exists:
         yield f"{report.node} does not answer: unknown whether its processes have ended; they may still run"

@@ -64,7 +64,7 @@ def _ended(report: NodePressureReport) -> Section:
     if not report.ended:
         return Section("Ended", ())
     # Loaded only if something has ended.
-    from kubectl_plugin.views.died.lately import by_cause
+    from kubectl_plugin.views.died.causes import by_cause
 
     rows = tuple(Row((str(count), cause, pods)) for count, cause, pods in by_cause(report.ended))
     return Section("Ended", ("in the last hour, by cause:", *rows))

@@ -229,6 +229,11 @@ class PodEnd(Struct, frozen=True, rename="camel"):
             return Cause.POST_START_HOOK not in causes
         return self.of is EndOf.CONTAINER and bool(causes) and causes <= _UNABLE
 
+    @property
+    def container_end(self) -> ContainerEnd | None:
+        """How the container ended that this is about; None: the pod as a whole."""
+        return self.end_of(self.container)
+
     def end_of(self, container: str) -> ContainerEnd | None:
         """How one of its containers ended."""
         return next((one for one in self.ends if one.container == container), None)

@@ -14,10 +14,8 @@ from kubectl_plugin.exit_codes import NOT_CERTAIN, NOTHING_LEFT
 from kubectl_plugin.gather.ends import Ends
 from kubectl_plugin.render.command import Hint, Prose
 from kubectl_plugin.reports.end_report import EndReport, end_report
-from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence
-from kubectl_plugin.views.died.further_evidence import further_evidence
+from kubectl_plugin.views.died.causes import CAUSES, cause_sentence, end_remedies, further_evidence
 from kubectl_plugin.views.died.page import end_page
-from kubectl_plugin.views.died.remedies import remedies
 from podrules.ending.died.cause import Cause, EndVerdict, Grade, Suspect, Weight
 from podrules.ending.died.evidence import Evidence, KnownEnd
 from podrules.ending.died.of_pod import EndOf, PodEnd
@@ -82,14 +80,19 @@ def died(file: str, *words: str) -> Ran:
 @pytest.mark.parametrize("container", ["", "app"])
 def test_every_cause_has_a_text(cause: Cause, container: str) -> None:
     report = report_of(cause, container=container)
-    sentence = cause_sentence(report.end.verdict.suspects[0], report, container)
+    sentence = cause_sentence(cause, report)
 
     assert sentence[0].islower()
     assert not sentence.endswith(".")
-    assert SHORT[cause]
-    assert len(SHORT[cause]) <= 32
-    remedies(report)
+    assert CAUSES[cause].short
+    assert len(CAUSES[cause].short) <= 32
+    end_remedies(report)
     assert end_page(report, None, wide=True).verdict
+
+
+def test_each_cause_has_its_row_of_words() -> None:
+    assert list(CAUSES) == list(Cause)
+    assert len({words.short for words in CAUSES.values()}) == len(Cause)
 
 
 def test_two_causes_are_joined_with_or() -> None:
@@ -159,7 +162,7 @@ def test_log_without_restart_is_not_previous(again: bool) -> None:
     source = MemorySource([pod], description="it", now=datetime.fromisoformat(NOW), namespace="shop")
     report = Ends(source).named("web", "shop")
 
-    lines = further_evidence(report)
+    lines = tuple(further_evidence(report))
     [hint] = [one for line in lines if isinstance(line, Prose) for one in line.parts if isinstance(one, Hint)]
     for command in (hint.command, end_page(report, None, wide=False).next_commands[0]):
         assert (command.words, command.namespace) == (("kubectl", "logs", "web"), "shop")
