@@ -1,4 +1,4 @@
-"""What ended one pod, or a container of it."""
+"""What ended one pod, or a container of it; in a short form for answers about more than one end."""
 
 from __future__ import annotations
 
@@ -177,9 +177,6 @@ def _taints(node: Node | None, tolerations: Sequence[Toleration] | None, at: dat
         early = lost and at is not None and added is not None and later(added, seconds) > at
         found.append((2 if early else 0 if lost else 1, taint.text))
     yield from (text for _, text in sorted(found, key=lambda one: one[0]))
-
-
-# The pods that ended recently, each with its cause: for answers about more than one end.
 
 
 class EndedPod(Struct, frozen=True, rename="camel"):

@@ -1,4 +1,4 @@
-"""Which volumes of a pod prevent a second writer if a replacement starts while the old pod still runs.
+"""Which volumes prevent a second writer if a replacement starts while the old pod still runs, and when that happens.
 
     ReadWriteMany, ReadOnlyMany     for several pods: several writers are intended
     ReadWriteOnce, ReadWriteOncePod for one writer. What prevents a second one after the pod object is gone?
@@ -24,6 +24,22 @@ Source: pkg/controller/volume/attachdetach/{attach_detach_controller,util}, pkg/
 (IsMultiAttachAllowed), cmd/kube-controller-manager/app/plugins_test.go (TestProbeAttachableVolumePlugins),
 pkg/volume/csi/csi_attacher.go (getAttachmentName), pkg/volume/{iscsi,fc}/attacher.go (Detach), pkg/volume at v1.36.3;
 CHANGELOG-1.26.md, CHANGELOG-1.31.md; kubernetes.io/docs "Access Modes".
+
+Two pods of a Deployment can write to one volume at once, even with one replica:
+
+    rollout      with maxSurge above 0 the next pod starts before the old one ends, with maxSurge 0 while it ends: a
+                 terminating pod no longer counts. Strategy Recreate waits until the old pods have ended
+    replacement  after a drain, an eviction or a delete the next pod starts while the old one ends, with any strategy.
+                 A silent node's pods are marked for deletion after their tolerationSeconds, and may run on. If the
+                 pods can run on only one node, the next one waits for it after a drain or on a silent node
+
+Nothing prevents a second writer to NFS, a CSI driver with attachRequired false, or iSCSI and FC in the pod itself. For
+disks and attached CSI volumes the attach/detach controller excludes other nodes, but not pods on one node; local and
+hostPath volumes have different files on another node. So two pods can write to them if all run on one node.
+ReadWriteMany, and NFS and Azure File in the pod itself, are not declared for one writer.
+
+Source: pkg/controller/deployment/{rolling.go,recreate.go,util/deployment_util.go} (NewRSNewReplicas),
+pkg/controller/controller_utils.go (FilterActivePods) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -273,22 +289,6 @@ def _names_of_node(selector: NodeSelector | None) -> set[tuple[str, str]]:
     found = {label for labels in named for label in labels}
     return found if all(named) and len({value for _, value in found}) == 1 else set()
 
-
-# When two pods of a Deployment can write to one volume at once, even with one replica, and which volumes allow it.
-#
-#     rollout      with maxSurge above 0 the next pod starts before the old one ends, with maxSurge 0 while it ends: a
-#                  terminating pod no longer counts. Strategy Recreate waits until the old pods have ended
-#     replacement  after a drain, an eviction or a delete the next pod starts while the old one ends, with any strategy.
-#                  A silent node's pods are marked for deletion after their tolerationSeconds, and may run on. If the
-#                  pods can run on only one node, the next one waits for it after a drain or on a silent node
-#
-# Nothing prevents a second writer to NFS, a CSI driver with attachRequired false, or iSCSI and FC in the pod itself. For
-# disks and attached CSI volumes the attach/detach controller excludes other nodes, but not pods on one node; local and
-# hostPath volumes have different files on another node. So two pods can write to them if all run on one node.
-# ReadWriteMany, and NFS and Azure File in the pod itself, are not declared for one writer.
-#
-# Source: pkg/controller/deployment/{rolling.go,recreate.go,util/deployment_util.go} (NewRSNewReplicas),
-# pkg/controller/controller_utils.go (FilterActivePods) at v1.36.3, and `podrules.ending.volumes`.
 
 _ALONE: Final = frozenset({(READ_WRITE_ONCE_POD,), ("ReadOnlyMany",)})
 """Access modes with which there is no second writer."""

@@ -1,4 +1,4 @@
-"""What Kubernetes does by itself about a node that stopped responding, and when (T5).
+"""What Kubernetes does by itself about a node that stopped responding, and when (T5); pod garbage collection there.
 
     last heartbeat          the kubelet renews its Lease every 10 s
     + 50 s                  Ready becomes Unknown (--node-monitor-grace-period), and its pods' Ready condition False
@@ -16,6 +16,21 @@ If no node of the cluster is Ready, it even removes old taints. A restarted cont
 Source: pkg/controller/nodelifecycle/node_lifecycle_controller.go (tryUpdateNodeHealth, processTaintBaseEviction,
 ComputeZoneState, ReducedQPSFunc, setLimiterInZone, handleDisruption), pkg/controller/podgc/gc_controller.go at v1.36.3;
 k8s.io/component-helpers/node/topology/helpers.go (GetZoneKey) at v0.36.3; KEP-2268.
+
+Pod garbage collection removes the objects of pods:
+
+    no Node object               every pod that names it. The controller checks each 20 s; a missing node is in
+                                 quarantine for 40 s, then the controller checks with the API server: within 80 s
+    taint out-of-service, while  pods that are being deleted, within 20 s, even within their grace period and if the
+      the node is not Ready      kubelet responds and still stops them. The taint deletes the others first, unless they
+                                 tolerate it: a client has to delete those
+    else                         none
+
+It marks a pod Failed and deletes it with grace period 0. It does not check whether its processes have ended, and
+nothing stops them; finalizers keep the object longer.
+
+Source: pkg/controller/podgc/gc_controller.go (gcCheckPeriod, quarantineTime, gcTerminating, gcOrphaned,
+markFailedAndDeletePod) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -179,21 +194,6 @@ def eviction(
         return then
     return Eviction(None, then.tolerated, held_back=True) if then.comes and not now.comes else now
 
-
-# Pod garbage collection on a node that does not respond: which pods' objects it removes, and how soon.
-#
-#     no Node object               every pod that names it. The controller checks each 20 s; a missing node is in
-#                                  quarantine for 40 s, then the controller checks with the API server: within 80 s
-#     taint out-of-service, while  pods that are being deleted, within 20 s, even within their grace period and if the
-#       the node is not Ready      kubelet responds and still stops them. The taint deletes the others first, unless they
-#                                  tolerate it: a client has to delete those
-#     else                         none
-#
-# It marks a pod Failed and deletes it with grace period 0. It does not check whether its processes have ended, and
-# nothing stops them; finalizers keep the object longer.
-#
-# Source: pkg/controller/podgc/gc_controller.go (gcCheckPeriod, quarantineTime, gcTerminating, gcOrphaned,
-# markFailedAndDeletePod) at v1.36.3.
 
 TAINT: Final = Taint(OUT_OF_SERVICE, "nodeshutdown", NO_EXECUTE)
 

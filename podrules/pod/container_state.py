@@ -1,4 +1,6 @@
-"""Which containers of a pod have a process: the kernel can kill only these, and a stop waits only for these.
+"""The state of each container: whether it has a process, why it waits, how it ended.
+
+The kernel can kill only containers with a process, and a stop waits only for these:
 
     status says running               it has one
     status says waiting, terminated   it has none: as in ImagePullBackOff, CrashLoopBackOff, PodInitializing
@@ -11,6 +13,21 @@ that does not respond it may be old.
 
 Source: k8s.io/api/core/v1/types.go (ContainerState) at v0.36.3; pkg/kubelet/kuberuntime/kuberuntime_container.go
 (killContainersWithSyncResult, which stops what the runtime runs) at v1.36.3.
+
+The kubelet's report on a container:
+
+    state          Running, Waiting or Terminated; for a status with none set: Waiting
+    end            its current end, if it has ended
+    last           its end before the restart; absent: not known
+    signal         the signal of the status, else exit code - 128 if that is a signal of Linux (1 to 64): the convention
+                   of shells and runtimes. A process may exit with such a code by itself. On Windows, and on virtual
+                   kubelets: none
+    unknown        ContainerStatusUnknown means an end that the kubelet did not observe. Its exit code has no meaning
+    OOMKilled      only if the kubelet reports it: exit code 137 alone has many causes
+
+Source: k8s.io/api/core/v1/types.go (ContainerState, ContainerStateTerminated) at v0.36.3; pkg/kubelet/kubelet_pods.go
+(convertToAPIContainerStatuses), pkg/kubelet/status/status_manager.go (TerminatePod), pkg/kubelet/kuberuntime/helpers.go
+(isInitContainerFailed) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -62,21 +79,6 @@ def _runs(pod: Pod, ref: ContainerRef, status: ContainerStatus | None) -> bool:
         return not ref.is_init or ref.is_sidecar
     return status.state.running is not None
 
-
-# The kubelet's report on each container: whether it runs, why it waits, how it ended.
-#
-#     state          Running, Waiting or Terminated; for a status with none set: Waiting
-#     end            its current end, if it has ended
-#     last           its end before the restart; absent: not known
-#     signal         the signal of the status, else exit code - 128 if that is a signal of Linux (1 to 64): the convention
-#                    of shells and runtimes. A process may exit with such a code by itself. On Windows, and on virtual
-#                    kubelets: none
-#     unknown        ContainerStatusUnknown means an end that the kubelet did not observe. Its exit code has no meaning
-#     OOMKilled      only if the kubelet reports it: exit code 137 alone has many causes
-#
-# Source: k8s.io/api/core/v1/types.go (ContainerState, ContainerStateTerminated) at v0.36.3; pkg/kubelet/kubelet_pods.go
-# (convertToAPIContainerStatuses), pkg/kubelet/status/status_manager.go (TerminatePod), pkg/kubelet/kuberuntime/helpers.go
-# (isInitContainerFailed) at v1.36.3.
 
 OOM_KILLED: Final = "OOMKilled"
 STATUS_UNKNOWN: Final = "ContainerStatusUnknown"

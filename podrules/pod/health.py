@@ -1,6 +1,7 @@
-"""The text that `kubectl get pods` prints under STATUS: ``Running``, ``CrashLoopBackOff``, ``Init:0/2``, ``Completed``.
+"""Whether a pod on a node runs as expected, the problem of each container, and what `kubectl get pods` prints.
 
-A later row takes precedence over earlier ones, if it has a value:
+Under STATUS it prints ``Running``, ``CrashLoopBackOff``, ``Init:0/2``, ``Completed``. A later row takes precedence
+over earlier ones, if it has a value:
 
     the pod             its phase; its reason, as Evicted; SchedulingGated
     init containers     the first incomplete one: ``Init:`` with how it ended, why it waits, or how many are complete
@@ -9,6 +10,26 @@ A later row takes precedence over earlier ones, if it has a value:
     deletion            Terminating while the pod has not finished; Unknown if its node was lost (NodeLost)
 
 Source: pkg/printers/internalversion/printers.go (printPod) at v1.36.3.
+
+A pod on a node and its containers are one of these:
+
+    waits, passing        ContainerCreating, PodInitializing: the kubelet prepares the sandbox, volumes and images, and
+                          runs init containers first; their states show the reason of a delay
+    waits, held up        any other reason: the kubelet tried and failed, and tries again: CrashLoopBackOff,
+                          ImagePullBackOff, CreateContainerConfigError, RunContainerError, InvalidImageName and so on
+    ended                 an app container or init container has ended with an error, or a sidecar has ended. An app
+                          container that exits with 0 has completed, unless it has to restart
+    not ready             it runs, but its readiness probe has not succeeded
+    restarted             it runs, and has ended before
+    node not Ready        all containers are ready, but the pod's Ready is False without a reason, which kubelets always
+                          give: the node controller sets it so on the pods of a node that is no longer Ready
+    readiness gates       all containers are ready, but a condition of a readiness gate is not True, or missing
+    Ready                 the pod's condition; if its kubelet has not reported it, by the containers' statuses
+
+Source: pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses), pkg/kubelet/status/generate.go
+(GeneratePodReadyCondition, GeneratePodReadyToStartContainersCondition), pkg/kubelet/images/types.go,
+pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime/kuberuntime_container.go (Err…),
+pkg/controller/util/node/controller_utils.go (MarkPodsNotReady) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -127,26 +148,6 @@ def last_restart(pod: Pod) -> str | None:
     ends = (one.last_state.terminated for one in (*status.init_container_statuses, *status.container_statuses))
     return max((end.finished_at for end in ends if end is not None and end.finished_at), default=None)
 
-
-# Whether a pod on a node runs as expected, and the problem of each container.
-#
-#     waits, passing        ContainerCreating, PodInitializing: the kubelet prepares the sandbox, volumes and images, and
-#                           runs init containers first; their states show the reason of a delay
-#     waits, held up        any other reason: the kubelet tried and failed, and tries again: CrashLoopBackOff,
-#                           ImagePullBackOff, CreateContainerConfigError, RunContainerError, InvalidImageName and so on
-#     ended                 an app container or init container has ended with an error, or a sidecar has ended. An app
-#                           container that exits with 0 has completed, unless it has to restart
-#     not ready             it runs, but its readiness probe has not succeeded
-#     restarted             it runs, and has ended before
-#     node not Ready        all containers are ready, but the pod's Ready is False without a reason, which kubelets always
-#                           give: the node controller sets it so on the pods of a node that is no longer Ready
-#     readiness gates       all containers are ready, but a condition of a readiness gate is not True, or missing
-#     Ready                 the pod's condition; if its kubelet has not reported it, by the containers' statuses
-#
-# Source: pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses), pkg/kubelet/status/generate.go
-# (GeneratePodReadyCondition, GeneratePodReadyToStartContainersCondition), pkg/kubelet/images/types.go,
-# pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime/kuberuntime_container.go (Err…),
-# pkg/controller/util/node/controller_utils.go (MarkPodsNotReady) at v1.36.3.
 
 PASSES: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 """The reasons of a container that waits without a problem."""

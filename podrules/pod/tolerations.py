@@ -1,4 +1,4 @@
-"""Whether a pod tolerates a node's taint, or a request for devices tolerates a device's taint.
+"""Whether a pod tolerates a node's taint, or a request for devices a device's, and when NoExecute taints delete a pod.
 
 A toleration tolerates a taint if
 
@@ -13,6 +13,21 @@ pkg/controller/daemon/util/daemonset_util.go at v1.37.1).
 
 Source: k8s.io/api/core/v1/toleration.go (ToleratesTaint), k8s.io/component-helpers/scheduling/corev1/helpers.go
 (TolerationsTolerateTaint) and k8s.io/dynamic-resource-allocation/resourceclaim (ToleratesTaint) at v0.36.3; KEP-5471.
+
+NoExecute taints of a node delete a pod, regardless of who set them:
+
+    a taint that it does not tolerate   deleted as soon as the controller notices it
+    all tolerated, some for a time      deleted the shortest tolerationSeconds after the taint. A scheduled deletion
+                                        stays: a later taint with a shorter time does not advance it
+    all tolerated without a time        never
+
+For each taint the first matching toleration counts, and 0 s or less means at once. The shortest becomes a Duration in
+Go, and a negative one means no limit: more than 9,223,372,036 s wrap (`go_seconds`), to no limit (10**10, 2**63-1) or
+to another time (10**12 s to 3,875,820,020 s, 123 years). The time counts from when the controller noticed the taint on
+the pod's node: from `timeAdded`, if recorded, or from the pod's binding, if later. A restarted controller counts again.
+
+Source: pkg/controller/tainteviction/taint_eviction.go (processPodOnNode, getMinTolerationTime, handleNodeUpdate) at
+v1.36.3; k8s.io/component-helpers/scheduling/corev1/helpers.go (GetMatchingTolerations) at v0.36.3.
 """
 
 from __future__ import annotations
@@ -80,21 +95,6 @@ def with_daemon_tolerations(own: Sequence[Toleration], *, host_network: bool) ->
         found += [] if any(alike) else [added]
     return tuple(found)
 
-
-# When NoExecute taints of a node delete a pod, regardless of who set them.
-#
-#     a taint that it does not tolerate   deleted as soon as the controller notices it
-#     all tolerated, some for a time      deleted the shortest tolerationSeconds after the taint. A scheduled deletion
-#                                         stays: a later taint with a shorter time does not advance it
-#     all tolerated without a time        never
-#
-# For each taint the first matching toleration counts, and 0 s or less means at once. The shortest becomes a Duration in
-# Go, and a negative one means no limit: more than 9,223,372,036 s wrap (`go_seconds`), to no limit (10**10, 2**63-1) or
-# to another time (10**12 s to 3,875,820,020 s, 123 years). The time counts from when the controller noticed the taint on
-# the pod's node: from `timeAdded`, if recorded, or from the pod's binding, if later. A restarted controller counts again.
-#
-# Source: pkg/controller/tainteviction/taint_eviction.go (processPodOnNode, getMinTolerationTime, handleNodeUpdate) at
-# v1.36.3; k8s.io/component-helpers/scheduling/corev1/helpers.go (GetMatchingTolerations) at v0.36.3.
 
 DEFAULT_TOLERATION_SECONDS: Final = 300
 """The default toleration of the taints of a lost node (--default-unreachable-toleration-seconds)."""

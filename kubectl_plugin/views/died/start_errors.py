@@ -1,7 +1,13 @@
-"""Why a container could not start, by the text of the kubelet or the runtime: what is wrong, and what helps.
+"""Why a container could not start, and why a kubelet rejected a pod: what is wrong, and what helps.
+
+Start errors are recognised by the text of the kubelet or the runtime, rejections by the kubelet's reason.
 
 Source, at v1.36.3: pkg/kubelet/kuberuntime/security_context.go (verifyRunAsNonRoot), pkg/kubelet/kubelet_pods.go
-(makeEnvironmentVariables, makeMounts); runc and containerd for the others.
+(makeEnvironmentVariables, makeMounts), pkg/kubelet/kubelet.go (admissionRejectionReasons), pkg/kubelet/lifecycle/
+predicate.go, pkg/kubelet/lifecycle/handlers.go, pkg/kubelet/sysctl, pkg/kubelet/cm/{topologymanager,cpumanager}; runc
+and containerd for other start errors.
+
+The scheduler does not check sysctls, AppArmor, NUMA nodes and CPU cores: another such pod is rejected again.
 """
 
 from __future__ import annotations
@@ -127,13 +133,6 @@ def start_error(message: str) -> StartError | None:
             return StartError(what.format(*found.groups()), remedy)
     return None
 
-
-# Reasons for which a kubelet rejects a pod: what is wrong, and what helps.
-#
-# The scheduler does not check sysctls, AppArmor, NUMA nodes and CPU cores: another such pod is rejected again.
-#
-# Source, at v1.36.3: pkg/kubelet/kubelet.go (admissionRejectionReasons), pkg/kubelet/lifecycle/predicate.go,
-# pkg/kubelet/lifecycle/handlers.go, pkg/kubelet/sysctl, pkg/kubelet/cm/{topologymanager,cpumanager}.
 
 _UNSUPPORTED: Final = (
     "it needs a feature that this kubelet does not have",

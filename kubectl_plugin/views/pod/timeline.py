@@ -1,4 +1,8 @@
-"""A pod's timelines in words: for each way a table of what happens when, and a drawn bar."""
+"""A pod's timelines in words: for each way a table of what happens when, and a drawn bar.
+
+The bar has a lane for each container, the object, the next pod and each volume. It shows the slowest case: hooks and
+processes take all the time they get.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +17,18 @@ from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.verdict import Severity, most_urgent
-from kubectl_plugin.views.node.platform_words import PROVIDER
 from kubectl_plugin.views.node.taint_words import node_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, held_by
 from kubectl_plugin.views.pod.safety_words import finalizer_words
-from kubectl_plugin.views.pod.timeline_words import NOTES, WHAT, WHY
+from kubectl_plugin.views.pod.timeline_words import (
+    NOT_KNOWN,
+    STANDINGS,
+    STEPS,
+    WAYS,
+    note_words,
+    what_words,
+    why_words,
+)
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, listed
@@ -27,6 +38,7 @@ from podrules.ending.timeline.events import (
     Note,
     PodTimeline,
     Reminder,
+    RuleTrait,
     Span,
     Standing,
     TimelineEvent,
@@ -35,34 +47,8 @@ from podrules.ending.timeline.events import (
     WayTimeline,
 )
 
-_TITLES: Final = {
-    Way.DELETE: "kubectl delete, or a controller; seconds from the DELETE",
-    Way.DRAIN: "kubectl drain; seconds from the DELETE",
-    Way.PREEMPT: "the scheduler makes room; seconds from the DELETE",
-    Way.EVICT_HARD: "a hard threshold is met; seconds from the kubelet's choice",
-    Way.EVICT_SOFT: "a soft threshold is met; seconds from the kubelet's choice",
-    Way.PROBE: "seconds from when the container hangs (startup probe: from its start)",
-    Way.SHUTDOWN: "an orderly shutdown of its machine; seconds from the shutdown",
-    Way.NODE_LOST: "its node stops answering; seconds from the last heartbeat",
-}
 _DELETED_NODE_TITLE: Final = "its Node object is deleted; seconds from now"
 _DELETED_NODE_LEAD: Final = "Its node is gone; nothing confirms that its processes ended"
-_STANDINGS: Final = {
-    Standing.NOT_RUNNING: "it is on no node (spec.nodeName is empty)",
-    Standing.FINISHED: "no process of it runs any more (status.phase)",
-    Standing.STOPPING: "it is being deleted already, see delete",
-    Standing.HIGHEST: "no pod has a higher priority (spec.priority)",
-    Standing.NO_PREEMPTION: "every profile of the scheduler disables DefaultPreemption",
-    Standing.SILENT: "only its kubelet can do it, and it does not answer",
-    Standing.CRITICAL: "the kubelet never evicts it: it is critical, or static",
-    Standing.NO_PROBE: "no container that runs has a liveness or startup probe",
-    Standing.NOT_MODELLED: "it runs on Windows, where the rules of the kubelet are not modelled",
-    Standing.PROVIDER: PROVIDER,
-    Standing.PASSED_OVER: "kubectl drain does not evict static pods and pods of DaemonSets",
-}
-"""Why a way is not possible, or unknown."""
-_NOT_KNOWN: Final = frozenset({Standing.NOT_MODELLED, Standing.PROVIDER})
-_UNKNOWN_RULES: Final = frozenset({TimeRule.OWNER_DECIDES, TimeRule.NOT_BY_KUBELET, TimeRule.VOLUME_UNKNOWN})
 
 
 def timeline_page(report: PodReport, timeline: PodTimeline, *, now: datetime | None, title: str = "") -> Page:
@@ -83,8 +69,8 @@ def timeline_page(report: PodReport, timeline: PodTimeline, *, now: datetime | N
     about_node = node_sentences(report.status, now)
     urgency = most_urgent(part.severity for part in about_node)
     ruled_out = [entry for entry in timeline.ways if not entry.events]
-    closed = [_standing_row(entry) for entry in ruled_out if entry.standing not in _NOT_KNOWN]
-    unknown = [_standing_row(entry) for entry in ruled_out if entry.standing in _NOT_KNOWN]
+    closed = [_standing_row(entry) for entry in ruled_out if entry.standing not in NOT_KNOWN]
+    unknown = [_standing_row(entry) for entry in ruled_out if entry.standing in NOT_KNOWN]
     refused = not timeline.budgets_known and any(entry.way is Way.DRAIN and entry.events for entry in timeline.ways)
     budgets = ["whether a PodDisruptionBudget refuses a drain"] if refused else []
     parts += [
@@ -109,7 +95,7 @@ def timeline_page(report: PodReport, timeline: PodTimeline, *, now: datetime | N
 
 
 def _standing_row(entry: WayTimeline) -> Row:
-    return Row((entry.way.value, _STANDINGS[entry.standing]))
+    return Row((entry.way.value, STANDINGS[entry.standing]))
 
 
 def _node_is_deleted(entry: WayTimeline) -> bool:
@@ -139,7 +125,7 @@ def _condition(entry: WayTimeline) -> str:
     """The condition of a way, or why its grace period is short."""
     notes = {note.reminder: note for note in entry.notes}
     if Reminder.NO_THRESHOLD in notes:
-        return NOTES[Reminder.NO_THRESHOLD](notes[Reminder.NO_THRESHOLD])
+        return note_words(notes[Reminder.NO_THRESHOLD])
     if Reminder.NO_MAX_GRACE in notes:
         return "its own grace period counts once evictionMaxPodGracePeriod is set"
     return _refusal(entry)
@@ -149,14 +135,14 @@ def _verdict(report: PodReport, timeline: PodTimeline, now: datetime | None) -> 
     """The result of the first way in one sentence, after what prevents it."""
     first = timeline.ways[0]
     if not first.events:
-        verb = "is not known" if first.standing in _NOT_KNOWN else "is not possible"
-        return (f"{first.way.value} {verb}: {_STANDINGS[first.standing]}.",)
+        verb = "is not known" if first.standing in NOT_KNOWN else "is not possible"
+        return (f"{first.way.value} {verb}: {STANDINGS[first.standing]}.",)
     assumed = ", with its kubelet's defaults (its own are not known)" if _DEFAULTS in first.notes else ""
-    lead = _DELETED_NODE_LEAD if _node_is_deleted(first) else f"{_LEADS[first.way]}{assumed}"
+    lead = _DELETED_NODE_LEAD if _node_is_deleted(first) else f"{WAYS[first.way].lead}{assumed}"
     if first.began is not None:
         since = f"Being deleted since {deletion_time(report.ending, now)}"
         lead = f"Last heartbeat {clock(first.began, now)}" if first.way is Way.NODE_LOST else since
-    decisive = _DECISIVE[first.way]
+    decisive = WAYS[first.way].decisive
     if Note(Reminder.SHORTER, 0) in first.notes:
         lead, decisive = (
             f"{lead}; with a second delete of 0 s now",
@@ -172,52 +158,8 @@ def _verdict(report: PodReport, timeline: PodTimeline, now: datetime | None) -> 
     return (f"{lead}: {sentence}",)
 
 
-_LEADS: Final = {
-    Way.DELETE: "Deleted now",
-    Way.DRAIN: "Drained now",
-    Way.PREEMPT: "Preempted now",
-    Way.EVICT_SOFT: "Evicted softly",
-    Way.EVICT_HARD: "Evicted now",
-    Way.PROBE: "When a probe fails",
-    Way.SHUTDOWN: "When its machine is shut down",
-    Way.NODE_LOST: "When its node stops answering",
-}
-_STOPS: Final = (EventKind.SIGTERM, EventKind.SIGKILL, EventKind.OBJECT_REMOVED, EventKind.REPLACED)
-_DECISIVE: Final = {
-    Way.DELETE: _STOPS,
-    Way.DRAIN: _STOPS,
-    Way.PREEMPT: _STOPS,
-    Way.EVICT_SOFT: _STOPS,
-    Way.EVICT_HARD: _STOPS,
-    Way.PROBE: (EventKind.PROBE_FAILED, EventKind.SIGKILL, EventKind.RESTARTED),
-    Way.SHUTDOWN: _STOPS,
-    Way.NODE_LOST: (EventKind.DELETED, EventKind.OBJECT_REMOVED, EventKind.REPLACED),
-}
-_SHORT: Final = {
-    EventKind.DELETED: "deleted",
-    EventKind.PROBE_FAILED: "found",
-    EventKind.SIGTERM: "SIGTERM",
-    EventKind.SIGKILL: "SIGKILL",
-    EventKind.OBJECT_REMOVED: "object gone",
-    EventKind.REPLACED: "another pod",
-    EventKind.RESTARTED: "restarted",
-}
-
 _DEFAULTS: Final = Note(Reminder.KUBELET_NOT_READ)
 _REMOVED: Final = frozenset({TimeRule.MIRROR, TimeRule.SECOND_DELETE})
-_SEEN: Final = frozenset({EventKind.NODE_UNKNOWN, EventKind.TAINTED, EventKind.DELETED, EventKind.OBJECT_REMOVED})
-"""Events that have not happened if the pod or node that was read does not show them."""
-_RECORDED: Final = frozenset({TimeRule.NODE_SHOWS, TimeRule.DELETED_BEFORE, TimeRule.START, TimeRule.ENDED_BEFORE})
-_FOLLOWS_OBJECT: Final = frozenset(
-    {
-        TimeRule.AFTER_OBJECT,
-        TimeRule.FORCE_DETACH,
-        TimeRule.FORCE_DETACH_UNFENCED,
-        TimeRule.NOT_IN_USE,
-        TimeRule.NOT_IN_USE_UNFENCED,
-    }
-)
-_FOLLOWS_END: Final = frozenset({TimeRule.STOPPED, TimeRule.UNMOUNTED, TimeRule.JOB_FAILED})
 
 
 def _held_by(report: PodReport, timeline: PodTimeline, now: datetime | None) -> Iterator[str]:
@@ -240,14 +182,14 @@ def _decisive(entry: WayTimeline, what: EventKind, now: datetime | None, finaliz
     if stay and len(stay) < len(found):
         others = [event for event in entry.events if event.what is not what or event.subject not in stay]
         return f"{_decisive(replace(entry, events=tuple(others)), what, now, finalizers)}, {listed(stay)} never"
-    event, name = found[-1], _SHORT[what]
+    event, name = found[-1], STEPS[what].short
     if what is EventKind.SIGTERM:
         event, several = _first_signal(found)
         name = f"first {name}" if several else event.signal or name
     if event.rule is TimeRule.NOT_BY_KUBELET:
         return f"its kubelet sends no {name}"
     if event.earliest is None:
-        return f"{name} {'unknown' if event.rule in _UNKNOWN_RULES else 'never by itself'}"
+        return f"{name} {'unknown' if RuleTrait.UNKNOWN in event.rule.traits else 'never by itself'}"
     if event.rule is TimeRule.DELETED_BEFORE and entry.began is None:
         return "being deleted already"
     if event.rule is TimeRule.FINALIZERS:
@@ -288,7 +230,7 @@ def _past_due(event: TimelineEvent, name: str, due: str) -> str:
 
 
 def _way_parts(entry: WayTimeline, began: datetime | None, now: datetime | None) -> Iterator[Section | Table]:
-    title = f"{entry.way.value}: {_DELETED_NODE_TITLE if _node_is_deleted(entry) else _TITLES[entry.way]}"
+    title = f"{entry.way.value}: {_DELETED_NODE_TITLE if _node_is_deleted(entry) else WAYS[entry.way].title}"
     if began is None:
         plain = tuple((_seconds(event), *_words(event)) for event in entry.events)
         yield Table(title, ("seconds", "what", "why"), plain, right=frozenset({0}))
@@ -306,21 +248,21 @@ def _way_parts(entry: WayTimeline, began: datetime | None, now: datetime | None)
     if bar is not None:
         yield bar
     refusal = _refusal(entry)
-    notes = [*([refusal] if refusal else []), *(NOTES[note.reminder](note) for note in entry.notes)]
+    notes = [*([refusal] if refusal else []), *(note_words(note) for note in entry.notes)]
     if notes:
         yield Section("Note", tuple(notes))
 
 
 def _words(event: TimelineEvent, *, overdue: bool = False) -> tuple[str, str]:
-    why = WHY[event.rule](event)
-    late = "not confirmed" if event.rule in _FOLLOWS_END else "not observed"
-    return WHAT[event.what](event), f"due but {late}: {why}" if overdue else why
+    why = why_words(event)
+    late = "not confirmed" if RuleTrait.AFTER_END in event.rule.traits else "not observed"
+    return what_words(event), f"due but {late}: {why}" if overdue else why
 
 
 def _seconds(event: TimelineEvent) -> str:
     """``30``, ``0-30``, ``5 on``, ``never``."""
     if event.earliest is None:
-        return "unknown" if event.rule in _UNKNOWN_RULES else "never"
+        return "unknown" if RuleTrait.UNKNOWN in event.rule.traits else "never"
     if event.latest is None:
         return f"{event.earliest} on"
     return str(event.earliest) if event.earliest == event.latest else f"{event.earliest}-{event.latest}"
@@ -339,13 +281,17 @@ def _passed(event: TimelineEvent, began: datetime, now: datetime | None) -> bool
 
 def _overdue(event: TimelineEvent, entry: WayTimeline, now: datetime | None) -> bool:
     """Whether an event is due and not observed or confirmed: the pod was read, so its object still exists."""
-    if entry.began is None or event.rule in _RECORDED or not _passed(event, entry.began, now):
+    if entry.began is None or RuleTrait.RECORDED in event.rule.traits or not _passed(event, entry.began, now):
         return False
     gone = next((other for other in entry.events if other.what is EventKind.OBJECT_REMOVED), None)
     if gone is not None and gone.rule is TimeRule.SECOND_DELETE:
-        return event.rule in _FOLLOWS_END and _still_stops(entry, now)
+        return RuleTrait.AFTER_END in event.rule.traits and _still_stops(entry, now)
     late = _still_stops(entry, now) or (gone is not None and _passed(gone, entry.began, now))
-    return event.what in _SEEN or event.rule in _FOLLOWS_OBJECT or (late and event.rule in _FOLLOWS_END)
+    return (
+        STEPS[event.what].observed
+        or RuleTrait.AFTER_OBJECT in event.rule.traits
+        or (late and RuleTrait.AFTER_END in event.rule.traits)
+    )
 
 
 def _still_stops(entry: WayTimeline, now: datetime | None) -> bool:
@@ -361,10 +307,6 @@ def _next_commands(report: PodReport, timeline: PodTimeline) -> Iterator[Command
         yield qos("partitions")
     yield qos("explain pod/{}", report.name, namespace=report.namespace)
 
-
-# A timeline drawn in plain characters: a lane for each container, the object, the next pod and each volume.
-#
-# It shows the slowest case: hooks and processes take all the time they get.
 
 _WIDTH: Final = 60
 _LABEL: Final = 18

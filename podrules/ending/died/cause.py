@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum, IntEnum
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from msgspec import Struct
 
@@ -78,12 +78,15 @@ class CauseRule(NamedTuple):
     """Reasons of a waiting or ended container that never ran, or was stopped as it started."""
 
 
+_NO_MARK: Final = CauseRule()
+
+
 class Cause(Enum):
     """What ended it."""
 
     rule: CauseRule
 
-    def __new__(cls, code: str, rule: CauseRule) -> Self:
+    def __new__(cls, code: str, rule: CauseRule = _NO_MARK) -> Self:
         """Only the code is the value."""
         cause = object.__new__(cls)
         cause._value_ = code
@@ -115,11 +118,11 @@ class Cause(Enum):
     """A resize in place had to restart it."""
     DEFINITION_CHANGED = "DefinitionChanged", CauseRule(killing="definition changed")
     """Its image was changed in place."""
-    RESTART_ALL = "RestartAllContainers", CauseRule()
+    RESTART_ALL = "RestartAllContainers"
     """Another container's end restarts all of the pod."""
     SANDBOX_CHANGED = "SandboxChanged", CauseRule(Trace.SILENT)
     """The sandbox of the pod was gone, as after a restart of the node: everything in it started again."""
-    SIDECAR_STOPPED = "SidecarStopped", CauseRule()
+    SIDECAR_STOPPED = "SidecarStopped"
     """The pod's main containers had ended, and the kubelet stopped its sidecars."""
     CONTAINER_LOST = "ContainerLost", CauseRule(Trace.CONTAINERS)
     """The runtime no longer knew a container that ran before: how it ended is not known."""
@@ -186,7 +189,7 @@ class Cause(Enum):
     """activeDeadlineSeconds expired."""
     REJECTED = "Rejected", CauseRule(cleaned_up=True)
     """The kubelet rejected it."""
-    STATIC_MANIFEST = "StaticManifest", CauseRule()
+    STATIC_MANIFEST = "StaticManifest"
     """The manifest of a static pod was changed, or removed from its node."""
 
     # The control plane and its clients.

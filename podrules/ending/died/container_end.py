@@ -1,4 +1,6 @@
-"""Why a kubelet may have stopped a container that ended: by its events, and by what the pod's spec allows.
+"""What ended one container: by its exit code and reason, by the kubelet's events, and by what its pod's spec allows.
+
+Why a kubelet may have stopped a container that ended: by its events, and by what the pod's spec allows.
 
     Killing         names the reason; for the whole pod, or its sandbox, it names none
     recurs          an event keeps its first and its last time: one in between may belong to this run of the container
@@ -21,6 +23,28 @@ If all events are present, what they do not report did not happen.
 Source, at v1.36.3: pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodActions), pkg/kubelet/prober/worker.go
 (doProbe), pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses), pkg/kubelet/status/generate.go
 (GeneratePodReadyToStartContainersCondition).
+
+Whether a restart of the node may have ended a container: its system stops all, and no pod's status shows it.
+
+    Rebooted        the kubelet's event about its node, once it is up again and finds another boot id
+    runs again      the restart came before that run, and the pod got a new sandbox, or the exit code is 255, which
+                    runtimes report for containers that they find dead at their start, about when the kubelet starts
+
+A restart without an event counts as a process that was ended outside Kubernetes.
+
+Source: pkg/kubelet/nodestatus/setters.go (MachineInfo) at v1.36.3.
+
+The kubelet's statement about this end decides. Without it, each cause that no evidence excludes is a suspect:
+
+    the kubelet     for reasons that the spec allows, see above
+    memory          OOMKilled, or exit code 137; not with another code if the kernel kills all its processes together
+    the hook        waiting reason PostStartHookError: the kubelet keeps why the last start failed (reason_cache.go)
+    application     always, unless the kernel killed all its processes for memory, or the kubelet stopped the whole pod
+
+An exit code alone shows this: 128 + n means signal n. The process may also return it by itself, and a shell returns it
+for its child.
+
+Source: pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -307,16 +331,6 @@ def _has_same_sandbox(pod: Pod, ref: ContainerRef, end: Termination) -> bool:
     return any(began is not None and began < ended for began in others)
 
 
-# Whether a restart of the node may have ended a container: its system stops all, and no pod's status shows it.
-#
-#     Rebooted        the kubelet's event about its node, once it is up again and finds another boot id
-#     runs again      the restart came before that run, and the pod got a new sandbox, or the exit code is 255, which
-#                     runtimes report for containers that they find dead at their start, about when the kubelet starts
-#
-# A restart without an event counts as a process that was ended outside Kubernetes.
-#
-# Source: pkg/kubelet/nodestatus/setters.go (MachineInfo) at v1.36.3.
-
 REBOOTED: Final = "Rebooted"
 FOUND_DEAD: Final = 255
 """The exit code that runtimes report for a container that ended in a crash of the node."""
@@ -344,20 +358,6 @@ def reboot_clues(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Terminati
             return [restart] if sandbox is None else [restart, of_event(sandbox)]
     return []
 
-
-# What ended one container: by its exit code and reason, by the kubelet's events, and by what its pod's spec allows.
-#
-# The kubelet's statement about this end decides. Without it, each cause that no evidence excludes is a suspect:
-#
-#     the kubelet     for reasons that the spec allows, see `kubelet_stops`
-#     memory          OOMKilled, or exit code 137; not with another code if the kernel kills all its processes together
-#     the hook        waiting reason PostStartHookError: the kubelet keeps why the last start failed (reason_cache.go)
-#     application     always, unless the kernel killed all its processes for memory, or the kubelet stopped the whole pod
-#
-# An exit code alone shows this: 128 + n means signal n. The process may also return it by itself, and a shell returns it
-# for its child.
-#
-# Source: pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses) at v1.36.3.
 
 _LOST: Final = frozenset({STATUS_UNKNOWN, "Unknown"})
 """The kubelet's reason, and containerd's for a container with a task that was gone after a restart of containerd

@@ -1,4 +1,6 @@
-"""What a controller's events and conditions show about the deletion of its pod.
+"""What a controller shows about the deletion of its pod, and why it reduced its pods.
+
+The deletion, by the controller's events and conditions:
 
     says so       event SuccessfulDelete about the controller names the pod, and is not older than the pod:
                   the next pod of a StatefulSet has the same name
@@ -12,6 +14,18 @@
 
 Source: pkg/controller/controller_utils.go (DeletePod), pkg/controller/job/job_controller.go (deleteActivePods,
 trackJobStatusAndRemoveFinalizers), pkg/controller/statefulset/stateful_pod_control.go (recordPodEvent) at v1.36.3.
+
+Fewer pods, by the events of a Deployment and a HorizontalPodAutoscaler:
+
+    ScalingReplicaSet   "Scaled down replica set web-7d9f from 3 to 2": from the Deployment, before its ReplicaSet
+                        deletes. Kubernetes before 1.26 leaves out "from 3"
+    SuccessfulRescale   "New size: 2; reason: All metrics below target": from the autoscaler, seconds earlier. It does
+                        not name the Deployment: it counts if the size is the same and the autoscaler has the
+                        Deployment's name, and only as probable
+    "Scaled up …"       of another ReplicaSet of the Deployment minutes before: a rollout
+
+Source: pkg/controller/deployment/sync.go (scaleReplicaSet), pkg/controller/podautoscaler/horizontal.go
+(reconcileAutoscaler) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -175,18 +189,6 @@ def _goes_on(evidence: Evidence, made: datetime | None, ended: datetime | None) 
         return False
     return not (evidence.owner_missing or job.spec.suspend or job_may_have_ended(evidence))
 
-
-# Why a controller reduced its pods, from the events of a Deployment and a HorizontalPodAutoscaler.
-#
-#     ScalingReplicaSet   "Scaled down replica set web-7d9f from 3 to 2": from the Deployment, before its ReplicaSet
-#                         deletes. Kubernetes before 1.26 leaves out "from 3"
-#     SuccessfulRescale   "New size: 2; reason: All metrics below target": from the autoscaler, seconds earlier. It does
-#                         not name the Deployment: it counts if the size is the same and the autoscaler has the
-#                         Deployment's name, and only as probable
-#     "Scaled up …"       of another ReplicaSet of the Deployment minutes before: a rollout
-#
-# Source: pkg/controller/deployment/sync.go (scaleReplicaSet), pkg/controller/podautoscaler/horizontal.go
-# (reconcileAutoscaler) at v1.36.3.
 
 SCALED: Final = "ScalingReplicaSet"
 RESCALED: Final = "SuccessfulRescale"

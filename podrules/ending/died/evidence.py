@@ -1,4 +1,4 @@
-"""What is known about an end: the objects, the remaining events, and the difference between the clocks.
+"""What is known about an end: the objects, the remaining events, the difference between the clocks, the next pod.
 
     events         usually expire after an hour (--event-ttl), the oldest first, and a component may drop some:
                    after 25 about one object it sends one in five minutes (EventSourceObjectSpamFilter)
@@ -299,9 +299,6 @@ def _delay(event: Event) -> timedelta | None:
     if event.component != KUBELET or made is None or first is None:
         return None
     return made - first
-
-
-# The pod that a controller created, or may have created, in place of one that ended.
 
 
 class Replacement(Struct, frozen=True, rename="camel"):

@@ -1,4 +1,6 @@
-"""Events about a node that report OOM kills: the victim, and whether the whole node ran out of memory.
+"""Which memory limit a container reached: its own, its pod's, or the node's; as far as the evidence shows.
+
+Events about the node report OOM kills: the victim, and whether the whole node ran out of memory.
 
     SystemOOM     the kubelet's: "System OOM encountered, victim process: java, pid: 18421". It reports only victims
                   that it cannot attribute to a container's cgroup: those of a shortage of the node
@@ -9,6 +11,26 @@
 
 Source: pkg/kubelet/oom/oom_watcher_linux.go at v1.36.3; config/kernel-monitor.json of kubernetes/node-problem-detector;
 __oom_kill_process in mm/oom_kill.c of Linux 6.18.
+
+The pod's status and the other pods of the node show the limit:
+
+    OOMKilled      the runtime's reason. On cgroup v1 every container in a cgroup that ran out gets it, even if only a
+                   child was killed: PID 1 may live on and end much later, for any cause
+                   (mem_cgroup_oom_notify notifies all descendants). On v2 it counts killed processes of the container
+    whole          on cgroup v2, unless singleProcessOOMKill, the kernel kills all processes of the container together
+                   (memory.oom.group): OOMKilled with exit code 137 is then its end
+    137 without    the runtime may have missed it: it read the counter after the container had ended
+    no limit       neither the container nor the pod has a limit: only the node can have run out
+    not the node's another container of the node, which started earlier and still runs, would have been killed first:
+                   its oom_score_adj outweighs all the memory that this one may use
+    events         the kubelet or node-problem-detector reports a kill within these seconds. They rank the node
+                   or the limits first; with both kinds, the limits if a cgroup's kill is nearer, else both
+
+The kubelet's version shows the cgroup version of its node: from 1.35 it does not start on v1, unless failCgroupV1 is
+false.
+
+Source: mm/memcontrol.c (mem_cgroup_oom_notify, mem_cgroup_get_oom_group), mm/oom_kill.c (oom_badness) of Linux 6.18;
+pkg/kubelet/kuberuntime/kuberuntime_container_linux.go, pkg/kubelet/kubelet.go (failCgroupV1) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -110,26 +132,6 @@ def node_shortages(events: Iterable[Event], now: datetime | None) -> dict[str, O
                 found[event.involved_object.name] = kill
     return found
 
-
-# Which memory limit a container reached: its own, its pod's, or the node's; as far as the evidence shows.
-#
-#     OOMKilled      the runtime's reason. On cgroup v1 every container in a cgroup that ran out gets it, even if only a
-#                    child was killed: PID 1 may live on and end much later, for any cause
-#                    (mem_cgroup_oom_notify notifies all descendants). On v2 it counts killed processes of the container
-#     whole          on cgroup v2, unless singleProcessOOMKill, the kernel kills all processes of the container together
-#                    (memory.oom.group): OOMKilled with exit code 137 is then its end
-#     137 without    the runtime may have missed it: it read the counter after the container had ended
-#     no limit       neither the container nor the pod has a limit: only the node can have run out
-#     not the node's another container of the node, which started earlier and still runs, would have been killed first:
-#                    its oom_score_adj outweighs all the memory that this one may use
-#     events         the kubelet or node-problem-detector reports a kill within these seconds: see `oom_kills`. They rank
-#                    the node or the limits first; with both kinds, the limits if a cgroup's kill is nearer, else both
-#
-# The kubelet's version shows the cgroup version of its node: from 1.35 it does not start on v1, unless failCgroupV1 is
-# false.
-#
-# Source: mm/memcontrol.c (mem_cgroup_oom_notify, mem_cgroup_get_oom_group), mm/oom_kill.c (oom_badness) of Linux 6.18;
-# pkg/kubelet/kuberuntime/kuberuntime_container_linux.go, pkg/kubelet/kubelet.go (failCgroupV1) at v1.36.3.
 
 SIGKILL_CODE: Final = 137
 _NODE: Final = Cause.NODE_OUT_OF_MEMORY

@@ -1,4 +1,6 @@
-"""How the containers of a stopped pod ended: before the stop, on SIGTERM, or by SIGKILL.
+"""The last end of a pod, of all or of the container that ended last, and how each of its containers ended.
+
+The containers of a stopped pod end before the stop, on SIGTERM, or by SIGKILL:
 
     the stop        began with the kubelet's event, with its DisruptionTarget, or with the deletion of the pod:
                     the first of these counts. The kubelet's last request sets both fields of a deletion again: they
@@ -7,6 +9,15 @@
                     delete, or from elsewhere
 
 Source: pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer) at v1.36.3.
+
+The last end is that of
+
+    the whole pod     it is gone, finished, or being deleted: what the kubelet or the API server did to it
+    its containers    a finished pod without such evidence: the first container that failed, else the last that ended
+    one container     of an existing pod: the one that ended last, or that could not be started at all
+
+If a pod is stopped, its containers end with it. The exit code shows whether a container obeyed SIGTERM (143, or its own
+code) or was killed at the end of its grace period (137).
 """
 
 from __future__ import annotations
@@ -129,15 +140,6 @@ def manner_of(clocks: Clocks, end: Termination, stop: PodStop) -> Manner:
         return Manner.SIGKILL
     return Manner.CUT_SHORT if taken + clocks.margin + _ROUNDED < stop.grace else Manner.KILLED
 
-
-# The last end of a pod: of the pod as a whole, or of the container that ended last.
-#
-#     the whole pod     it is gone, finished, or being deleted: what the kubelet or the API server did to it
-#     its containers    a finished pod without such evidence: the first container that failed, else the last that ended
-#     one container     of an existing pod: the one that ended last, or that could not be started at all
-#
-# If a pod is stopped, its containers end with it. The exit code shows whether a container obeyed SIGTERM (143, or its own
-# code) or was killed at the end of its grace period (137).
 
 _NOT_STARTED: Final = 128
 """The exit code of a container that the runtime could not start."""

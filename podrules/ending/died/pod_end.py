@@ -1,4 +1,6 @@
-"""Whether a pod's app containers had ended when it was deleted, or were stopped for the deletion.
+"""What ended an existing pod as a whole: by its status, or by its deletion.
+
+Its app containers had ended when it was deleted, or were stopped for the deletion:
 
     not ended       the deletion ends them
     Killing         "Stopping container …" while one ran: the kubelet stopped it
@@ -8,6 +10,47 @@
 
 Source: pkg/kubelet/status/status_manager.go (syncPod), pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer)
 at v1.36.3.
+
+Who deleted it:
+
+    DisruptionTarget    the scheduler, the eviction API, the taint managers and garbage collection set it right before
+                        they delete. Set after the deletion, or after the kubelet had begun to stop the pod, it shows
+                        a second request
+    an evictor          an autoscaler or the like names the pod in an event; see `podrules.workload.evictors`
+    its controller      says so in an event; see `controllers`
+    no evidence         its controller, garbage collection for an owner that is gone, or any client
+    no grace            deletionGracePeriodSeconds 0 comes from a force deletion, or from the kubelet's last request
+
+Source, at v1.36.3: pkg/scheduler/framework/preemption/executor.go, pkg/registry/core/pod/storage/eviction.go
+(addConditionAndDeletePod), pkg/controller/tainteviction/taint_eviction.go, pkg/controller/devicetainteviction/
+device_taint_eviction.go, pkg/controller/podgc/gc_controller.go, pkg/kubelet/status/status_manager.go.
+
+Why a kubelet rejected it:
+
+    NodeShutdown          the node shuts down
+    Evicted               "The node had condition: [DiskPressure]": it is short of a resource
+    UnexpectedAdmission…  a device plugin or another manager of the kubelet rejected the pod; a kubelet that restarts
+                          before its device plugins does so for each pod
+    the others            the node did not fit when the pod arrived: it was bound without the scheduler, or the node
+                          changed
+
+The scheduler keeps pods away from a node that is short or shuts down by taints. A pod that tolerates them returns
+there at once. The DaemonSet controller adds such tolerations to its pods, and reports each failed pod that it replaces.
+
+Source: pkg/kubelet/eviction/eviction_manager.go (Admit), pkg/kubelet/nodeshutdown, pkg/kubelet/cm/devicemanager,
+pkg/controller/daemon/daemon_controller.go (podsShouldBeOnNode) at v1.36.3.
+
+The pod is
+
+    finished      the kubelet writes status.reason and status.message, and condition DisruptionTarget with reason
+                  TerminationByKubelet. If the processes exit with 0, the pod succeeds and has no reason. Above a
+                  storage limit of its own it has no condition either: only an event shows the cause
+    deleted       unless its containers had ended before
+    neither       its containers ended by themselves
+
+Source, at v1.36.3: pkg/kubelet/kubelet_pods.go (generateAPIPodStatus), pkg/kubelet/status/status_manager.go
+(mergePodStatus), pkg/kubelet/eviction/eviction_manager.go (localStorageEviction), pkg/controller/podgc/
+gc_controller.go.
 """
 
 from __future__ import annotations
@@ -104,20 +147,6 @@ def _by_times(evidence: Evidence, pod: Pod, deleted: datetime, ended: datetime) 
         return Order.BEFORE
     return Order.AFTER if ended - margin > deleted else Order.UNKNOWN
 
-
-# Who deleted a pod that still exists.
-#
-#     DisruptionTarget    the scheduler, the eviction API, the taint managers and garbage collection set it right before
-#                         they delete. Set after the deletion, or after the kubelet had begun to stop the pod, it shows
-#                         a second request
-#     an evictor          an autoscaler or the like names the pod in an event; see `podrules.workload.evictors`
-#     its controller      says so in an event; see `controllers`
-#     no evidence         its controller, garbage collection for an owner that is gone, or any client
-#     no grace            deletionGracePeriodSeconds 0 comes from a force deletion, or from the kubelet's last request
-#
-# Source, at v1.36.3: pkg/scheduler/framework/preemption/executor.go, pkg/registry/core/pod/storage/eviction.go
-# (addConditionAndDeletePod), pkg/controller/tainteviction/taint_eviction.go, pkg/controller/devicetainteviction/
-# device_taint_eviction.go, pkg/controller/podgc/gc_controller.go, pkg/kubelet/status/status_manager.go.
 
 _NEAR: Final = timedelta(seconds=10)
 """Between a condition and the deletion that its author requests next: by two clocks of the control plane."""
@@ -260,21 +289,6 @@ def _forced(evidence: Evidence, pod: Pod) -> bool | None:
     return True if clocks.server_time(last) > when else None
 
 
-# Why a kubelet rejected a pod, how often it did so, and which toleration brings such pods back.
-#
-#     NodeShutdown          the node shuts down
-#     Evicted               "The node had condition: [DiskPressure]": it is short of a resource
-#     UnexpectedAdmission…  a device plugin or another manager of the kubelet rejected the pod; a kubelet that restarts
-#                           before its device plugins does so for each pod
-#     the others            the node did not fit when the pod arrived: it was bound without the scheduler, or the node
-#                           changed
-#
-# The scheduler keeps pods away from a node that is short or shuts down by taints. A pod that tolerates them returns
-# there at once. The DaemonSet controller adds such tolerations to its pods, and reports each failed pod that it replaces.
-#
-# Source: pkg/kubelet/eviction/eviction_manager.go (Admit), pkg/kubelet/nodeshutdown, pkg/kubelet/cm/devicemanager,
-# pkg/controller/daemon/daemon_controller.go (podsShouldBeOnNode) at v1.36.3.
-
 _SHUTTING_DOWN: Final = re.compile("node is shutting down", re.IGNORECASE)
 _CONDITIONS: Final = re.compile(rf"{re.escape(CONDITION)}\[([^\]]{{1,200}})\]")
 _TAINTS: Final = {
@@ -365,19 +379,6 @@ def _replaced(evidence: Evidence) -> Iterator[int]:
     for event in evidence.known_owner_events.named(_DAEMON_FAILED):
         if node and f" on node {node}," in event.message:
             yield event.times
-
-
-# What ended an existing pod as a whole: by its status, or by its deletion.
-#
-#     finished      the kubelet writes status.reason and status.message, and condition DisruptionTarget with reason
-#                   TerminationByKubelet. If the processes exit with 0, the pod succeeds and has no reason. Above a
-#                   storage limit of its own it has no condition either: only an event shows the cause
-#     deleted       unless its containers had ended before; see `stop_order` and `deleted`
-#     neither       its containers ended by themselves
-#
-# Source, at v1.36.3: pkg/kubelet/kubelet_pods.go (generateAPIPodStatus), pkg/kubelet/status/status_manager.go
-# (mergePodStatus), pkg/kubelet/eviction/eviction_manager.go (localStorageEviction), pkg/controller/podgc/
-# gc_controller.go.
 
 
 def pod_verdict(evidence: Evidence, pod: Pod) -> EndVerdict | None:

@@ -6,8 +6,7 @@ earliest if processes obey SIGTERM at once and hooks return at once, the latest 
 event that never happens by itself is marked so.
 
     events         an event, and the rule that decided it
-    stopping       containers that stop within a grace period
-    aftermath      the object, the owner's replacement, the volumes
+    aftermath      containers that stop within a grace period; then the object, the owner's replacement, the volumes
     api_deletion   delete, drain, preemption: a request to the API server, then the kubelet's stop
     kubelet_kill   node-pressure eviction, failed probes, node shutdown: the kubelet decides alone
     lost           a node that stopped answering

@@ -1,4 +1,6 @@
-"""How containers stop within a grace period: hooks, SIGTERM, SIGKILL, and the end of the last container.
+"""How a pod's containers stop, and what follows: its object is removed, its owner creates another, volumes are free.
+
+Within the grace period:
 
     SIGTERM   at once, or after preStop; for a sidecar after the containers that stop first, or at the end of the
               period
@@ -11,6 +13,33 @@ accepts a shorter one, but does not pass it to the runtime again.
 Source: pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer), kuberuntime_termination_order.go
 (waitForTurn, which gives up when the period is over), pkg/kubelet/kubelet.go (SyncTerminatingPod, with a context
 that UpdatePod does not cancel) at v1.36.3.
+
+After the end of its processes:
+
+Object
+    deleted          the kubelet removes the object once every process ended and volumes are unmounted: it checks every
+                     second, and took one second in a measurement; finalizers keep the object longer
+    grace period 0   the API server removes it with the DELETE
+    killed only by   it stays, Failed, until a client deletes it; a StatefulSet and a DaemonSet delete theirs
+    the kubelet      automatically, which removes a finished pod at once
+    mirror pod       the kubelet removes and recreates it; the static pod is not affected
+Replacement
+    ReplicaSet       at the deletionTimestamp, or when the phase is Failed: such a pod no longer counts (IsPodActive)
+    StatefulSet      when the object is gone, for any reason
+    DaemonSet        the same; with maxSurge at the deletionTimestamp
+    Job              podReplacementPolicy TerminatingOrFailed: when it is deleted, and 10 s after the failure, which is
+                     the end of its containers, else when it was Ready last, else the deletion; Failed, which a
+                     podFailurePolicy implies: 10 s after its end. Each failure doubles the 10 s, up to 10 min; a pod
+                     that ended Succeeded is not replaced
+    no owner         a pod without a controller is not replaced
+    The ReplicaSet of a Deployment decides, not the Deployment.
+Volume attached to the node
+    the attach/detach controller waits for the kubelet to unmount it and to report that, which it does every 10 s
+
+Source: pkg/kubelet/{kubelet.go,status/status_manager.go}, pkg/controller/controller_utils.go (IsPodActive),
+pkg/controller/{replicaset/replica_set.go,statefulset/stateful_set_control.go,daemon/daemon_controller.go},
+pkg/controller/job/{job_controller.go,backoff_utils.go}, pkg/apis/batch/v1/defaults.go,
+pkg/controller/volume/attachdetach/reconciler/reconciler.go at v1.36.3; KEP-3939.
 """
 
 from __future__ import annotations
@@ -100,33 +129,6 @@ def idle_notes(pod: Pod) -> Iterator[Note]:
     for name in idle_containers(pod):
         yield Note(Reminder.NOT_RUNNING, subject=name)
 
-
-# What follows the end of a pod's processes: its object is removed, its owner creates another, its volumes are free.
-#
-# Object
-#     deleted          the kubelet removes the object once every process ended and volumes are unmounted: it checks every
-#                      second, and took one second in a measurement; finalizers keep the object longer
-#     grace period 0   the API server removes it with the DELETE
-#     killed only by   it stays, Failed, until a client deletes it; a StatefulSet and a DaemonSet delete theirs
-#     the kubelet      automatically, which removes a finished pod at once
-#     mirror pod       the kubelet removes and recreates it; the static pod is not affected
-# Replacement
-#     ReplicaSet       at the deletionTimestamp, or when the phase is Failed: such a pod no longer counts (IsPodActive)
-#     StatefulSet      when the object is gone, for any reason
-#     DaemonSet        the same; with maxSurge at the deletionTimestamp
-#     Job              podReplacementPolicy TerminatingOrFailed: when it is deleted, and 10 s after the failure, which is
-#                      the end of its containers, else when it was Ready last, else the deletion; Failed, which a
-#                      podFailurePolicy implies: 10 s after its end. Each failure doubles the 10 s, up to 10 min; a pod
-#                      that ended Succeeded is not replaced
-#     no owner         a pod without a controller is not replaced
-#     The ReplicaSet of a Deployment decides, not the Deployment.
-# Volume attached to the node
-#     the attach/detach controller waits for the kubelet to unmount it and to report that, which it does every 10 s
-#
-# Source: pkg/kubelet/{kubelet.go,status/status_manager.go}, pkg/controller/controller_utils.go (IsPodActive),
-# pkg/controller/{replicaset/replica_set.go,statefulset/stateful_set_control.go,daemon/daemon_controller.go},
-# pkg/controller/job/{job_controller.go,backoff_utils.go}, pkg/apis/batch/v1/defaults.go,
-# pkg/controller/volume/attachdetach/reconciler/reconciler.go at v1.36.3; KEP-3939.
 
 _CONFIRMED_SECONDS: Final = 2
 """Two periods of the kubelet's runtime check (genericPlegRelistPeriod, 1 s); unmounting may take longer."""

@@ -38,6 +38,7 @@ from podrules.ending.timeline.events import (
     EventKind,
     Note,
     Reminder,
+    RuleTrait,
     Span,
     Standing,
     TimelineEvent,
@@ -130,8 +131,8 @@ def second_delete(timeline: WayTimeline, second: Span, *, kept: bool) -> WayTime
         if event.rule in {TimeRule.FORCE_DETACH, TimeRule.FORCE_DETACH_UNFENCED}:
             # With an out-of-service taint the detach does not wait.
             return event.during(gone.later(0 if event.span == before != NEVER else FORCE_DETACH_SECONDS))
-        follows = {TimeRule.AFTER_OBJECT, TimeRule.MIRROR, TimeRule.NOT_IN_USE, TimeRule.NOT_IN_USE_UNFENCED}
-        return event.during(gone) if event.rule in follows else event
+        follows = RuleTrait.AFTER_OBJECT in event.rule.traits or event.rule is TimeRule.MIRROR
+        return event.during(gone) if follows else event
 
     return replace(timeline, events=tuple(map(moved, timeline.events)))
 

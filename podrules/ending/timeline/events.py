@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
-from enum import Enum
-from typing import Any
+from enum import Enum, Flag, auto
+from typing import Any, Final, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -56,10 +56,37 @@ class EventKind(Enum):
     """A volume can be attached to another node."""
 
 
+class RuleTrait(Flag):
+    """What rules have in common."""
+
+    RECORDED = auto()
+    """The pod or its node records that the event has happened."""
+    AFTER_END = auto()
+    """The event follows the end of the pod's processes."""
+    AFTER_OBJECT = auto()
+    """The event follows the end of the pod's object."""
+    UNKNOWN = auto()
+    """Whether and when the event happens is not known."""
+    UNFENCED = auto()
+    """From the event on a second writer to the volume is possible."""
+
+
+_NONE: Final = RuleTrait(0)
+
+
 class TimeRule(Enum):
     """The rule that decides the time of an event; `TimelineEvent.seconds` is the value of the rule's field."""
 
-    START = "Start"
+    traits: RuleTrait
+
+    def __new__(cls, code: str, traits: RuleTrait = _NONE) -> Self:
+        """Only the code is the value."""
+        rule = object.__new__(cls)
+        rule._value_ = code
+        rule.traits = traits
+        return rule
+
+    START = "Start", RuleTrait.RECORDED
     """The way begins with this event."""
     AFTER_PRE_STOP = "AfterPreStop"
     SIDECAR_TURN = "SidecarTurn"
@@ -70,9 +97,9 @@ class TimeRule(Enum):
     MINIMUM_GRACE_PERIOD = "MinimumGracePeriod"
     """2 s between SIGTERM and SIGKILL, whatever the grace period."""
     KILL_TIMEOUT = "KillTimeout"
-    STOPPED = "Stopped"
+    STOPPED = "Stopped", RuleTrait.AFTER_END
     """The last container has ended."""
-    ENDED_BEFORE = "EndedBefore"
+    ENDED_BEFORE = "EndedBefore", RuleTrait.RECORDED
     """Every container has ended, as the status shows."""
     KUBELET_CONFIRMS = "KubeletConfirms"
     """The kubelet has observed the end of every process, and cleaned up."""
@@ -84,7 +111,7 @@ class TimeRule(Enum):
     """The object stays until its finalizers are removed."""
     REQUESTED_BEFORE = "SchedulerMessage"
     """The kubelet may have received the deletion before it went silent; whether it acted is unknown."""
-    DELETED_BEFORE = "DeletedBefore"
+    DELETED_BEFORE = "DeletedBefore", RuleTrait.RECORDED
     """The pod is already deleted."""
     KUBELET_SILENT = "KubeletSilent"
     """Only the kubelet of the node can do it, and it does not respond."""
@@ -96,11 +123,11 @@ class TimeRule(Enum):
     RESTART_POLICY = "RestartPolicy"
     SHUTDOWN_GROUPS = "ShutdownGroups"
     """Pods with lower priority stop first, each group with its own time."""
-    NOT_BY_KUBELET = "NotByKubelet"
+    NOT_BY_KUBELET = "NotByKubelet", RuleTrait.UNKNOWN
     """The machine's own init system decides."""
     NODE_MONITOR_GRACE = "NodeMonitorGrace"
     TAINT_RATE = "TaintRate"
-    NODE_SHOWS = "NodeTells"
+    NODE_SHOWS = "NodeTells", RuleTrait.RECORDED
     """It has happened: this field of the Node has its time."""
     TOLERATION_SECONDS = "TolerationSeconds"
     NOT_TOLERATED = "NotTolerated"
@@ -119,27 +146,27 @@ class TimeRule(Enum):
     """The object is the mirror pod of a static pod, and the kubelet recreates it."""
     INACTIVE = "Inactive"
     """ReplicaSet: a pod with a deletionTimestamp, or a finished one, no longer counts."""
-    AFTER_OBJECT = "AfterObject"
+    AFTER_OBJECT = "AfterObject", RuleTrait.AFTER_OBJECT
     """StatefulSet, DaemonSet: once the object of the old pod is gone."""
     SURGE = "Surge"
     """DaemonSet with maxSurge: at the deletionTimestamp."""
     JOB_TERMINATING_OR_FAILED = "JobTerminatingOrFailed"
-    JOB_FAILED = "JobFailed"
+    JOB_FAILED = "JobFailed", RuleTrait.AFTER_END
     NOT_REPLACED = "NotReplaced"
-    OWNER_DECIDES = "OwnerDecides"
+    OWNER_DECIDES = "OwnerDecides", RuleTrait.UNKNOWN
     """The rules of the controller are not known."""
-    UNMOUNTED = "Unmounted"
+    UNMOUNTED = "Unmounted", RuleTrait.AFTER_END
     """The kubelet has unmounted it and reported so in status.volumesInUse."""
-    FORCE_DETACH = "ForceDetach"
+    FORCE_DETACH = "ForceDetach", RuleTrait.AFTER_OBJECT
     """6 min after the object is gone, from a node that is not Ready."""
-    FORCE_DETACH_UNFENCED = "ForceDetachUnfenced"
+    FORCE_DETACH_UNFENCED = "ForceDetachUnfenced", RuleTrait.AFTER_OBJECT | RuleTrait.UNFENCED
     """The same for a volume with a detach that does not stop the writer: from then on a second writer is possible."""
-    NOT_IN_USE = "NotInUse"
+    NOT_IN_USE = "NotInUse", RuleTrait.AFTER_OBJECT
     """As soon as the object is gone, from such a node: its status.volumesInUse does not list the volume."""
-    NOT_IN_USE_UNFENCED = "NotInUseUnfenced"
-    NOT_LOCKED = "NotLocked"
+    NOT_IN_USE_UNFENCED = "NotInUseUnfenced", RuleTrait.AFTER_OBJECT | RuleTrait.UNFENCED
+    NOT_LOCKED = "NotLocked", RuleTrait.UNFENCED
     """No guard prevents a second writer."""
-    VOLUME_UNKNOWN = "VolumeUnknown"
+    VOLUME_UNKNOWN = "VolumeUnknown", RuleTrait.UNKNOWN
 
 
 class Standing(Enum):
@@ -214,7 +241,7 @@ class TimelineEvent(Struct, frozen=True, rename="camel", kw_only=True):
     subject: str = ""
     """The container, the owner (``StatefulSet db``), the volume or the finalizers (``a, b``) that it is about."""
     earliest: int | None
-    """None: never by itself; with the rules `OWNER_DECIDES`, `NOT_BY_KUBELET` and `VOLUME_UNKNOWN`: not known."""
+    """None: never by itself; with a rule of trait `UNKNOWN`: not known."""
     latest: int | None
     """None, with an earliest second: there is no upper bound."""
     rule: TimeRule

@@ -1,4 +1,6 @@
-"""A pod's usage and request of a resource under pressure.
+"""The order in which pods are evicted, from their usage and requests; pods above a local storage limit.
+
+Usage and request of a resource under pressure:
 
     memory              working set of the pod
     ephemeral-storage,  what the scarce disk stores: writable layers, logs, local volumes (emptyDir on disk,
@@ -10,6 +12,38 @@
 
 Source: pkg/kubelet/eviction/helpers.go (podDiskUsage, memoryUsage, processUsage), pkg/api/v1/resource/helpers.go
 (GetResourceRequestQuantity) and pkg/volume/util/util.go (IsLocalEphemeralVolume) at v1.36.3.
+
+The kubelet evicts a pod above a local storage limit at once, even without pressure:
+
+    an emptyDir       uses more than its sizeLimit
+    the pod           uses more ephemeral storage than the sum of its containers' limits
+    a container       uses more (logs, and its writable layer unless images have their own disk) than its limit; since
+                      1.37 also a sidecar
+
+The first rule that applies decides. The kubelet keeps a critical pod, and then does not check its other limits.
+
+Source: pkg/kubelet/eviction/eviction_manager.go (localStorageEviction) at v1.36.3 and v1.37.1.
+
+Each signal has named comparators; the first with a difference decides:
+
+    memory                exceeds its request > lower priority > most usage above its request
+    nodefs, imagefs,      exceeds its request > lower priority > most usage above its ephemeral-storage request
+      containerfs         (also for inodes: there the first comparator uses a request of inodes, which is always 0)
+    pids                  lower priority > most processes
+    without measurements  before all others, in each comparator of usage
+
+Critical pods (static, mirror, priority >= 2000000000) are ranked with the others and then skipped.
+
+Which parts of a pod count on a scarce disk depends on how disks are shared:
+
+                          nodefs                         imagefs                containerfs
+    one disk for all      layers, logs, local volumes    the same               as nodefs
+    separate images       logs, local volumes            layers                 as imagefs
+    separate images,      layers, logs, local volumes    nothing                as nodefs
+      layers on the node
+
+Source: pkg/kubelet/eviction/helpers.go (rankMemoryPressure, rankDiskPressureFunc, rankPIDPressure,
+buildSignalToRankFunc) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -112,18 +146,6 @@ def _amount(fs: FsStats | None, resource: str) -> int:
     return (fs.inodes_used if resource == INODES else fs.used_bytes) or 0
 
 
-# Pods above a local storage limit: the kubelet evicts them at once, even without pressure.
-#
-#     an emptyDir       uses more than its sizeLimit
-#     the pod           uses more ephemeral storage than the sum of its containers' limits
-#     a container       uses more (logs, and its writable layer unless images have their own disk) than its limit; since
-#                       1.37 also a sidecar
-#
-# The first rule that applies decides. The kubelet keeps a critical pod, and then does not check its other limits.
-#
-# Source: pkg/kubelet/eviction/eviction_manager.go (localStorageEviction) at v1.36.3 and v1.37.1.
-
-
 class StorageLimit(Struct, frozen=True, rename="camel"):
     """The limit that a pod exceeds."""
 
@@ -192,28 +214,6 @@ def _container(pod: Pod, stats: PodStats, image_fs: bool, *, sidecars: bool) -> 
 
 def _used(fs: FsStats | None) -> int:
     return fs.used_bytes or 0 if fs is not None else 0
-
-
-# The order in which pods are evicted: named comparators for each signal; the first with a difference decides.
-#
-#     memory                exceeds its request > lower priority > most usage above its request
-#     nodefs, imagefs,      exceeds its request > lower priority > most usage above its ephemeral-storage request
-#       containerfs         (also for inodes: there the first comparator uses a request of inodes, which is always 0)
-#     pids                  lower priority > most processes
-#     without measurements  before all others, in each comparator of usage
-#
-# Critical pods (static, mirror, priority >= 2000000000) are ranked with the others and then skipped.
-#
-# Which parts of a pod count on a scarce disk depends on how disks are shared:
-#
-#                           nodefs                         imagefs                containerfs
-#     one disk for all      layers, logs, local volumes    the same               as nodefs
-#     separate images       logs, local volumes            layers                 as imagefs
-#     separate images,      layers, logs, local volumes    nothing                as nodefs
-#       layers on the node
-#
-# Source: pkg/kubelet/eviction/helpers.go (rankMemoryPressure, rankDiskPressureFunc, rankPIDPressure,
-# buildSignalToRankFunc) at v1.36.3.
 
 
 class Comparator(Enum):

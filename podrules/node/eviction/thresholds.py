@@ -1,6 +1,32 @@
-"""Eviction signals, with the resource that the kubelet reclaims and the condition that the node reports.
+"""Eviction signals, the kubelet's thresholds for them, and which thresholds its measurements meet.
 
-Source: pkg/kubelet/eviction/api/types.go, helpers.go (signalToResource, signalToNodeCondition) at v1.36.3.
+Signals name the resource that the kubelet reclaims and the condition that the node reports: pkg/kubelet/eviction/
+api/types.go, helpers.go (signalToResource, signalToNodeCondition) at v1.36.3.
+
+Thresholds from the kubelet's configuration:
+
+    evictionHard      met: the kubelet evicts a pod at once
+    evictionSoft      met for evictionSoftGracePeriod: the kubelet evicts a pod with a grace period
+    evictionHard not set                     memory.available 100Mi, nodefs.available 10 %, nodefs.inodesFree 5 %,
+                                             imagefs.available 15 %, imagefs.inodesFree 5 % (Linux)
+    set, even to one signal                  the others have no threshold, unless mergeDefaultEvictionSettings
+    enforceNodeAllocatable contains "pods"   the hard memory threshold also applies to allocatableMemory.available
+    containerfs                              never configured: it gets that of nodefs or imagefs, which has its disk
+
+A percentage refers to the signal's capacity, stored as a float32 as in upstream. 0% and 100% mean no threshold.
+
+Source, at v1.36.3: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig, UpdateContainerFsThresholds),
+api/types.go (GetThresholdQuantity), defaults_linux.go; cmd/kubelet/app/server.go (loadConfigFile).
+
+A kubelet's measurements as signals:
+
+    memory.available            node.memory.availableBytes, of availableBytes + workingSetBytes
+    allocatableMemory.available the same for the cgroup of all pods
+    *.available, *.inodesFree   for the node's, the images' and the containers' filesystems
+    pid.available               node.rlimit.maxpid - curproc, of maxpid
+    met when                    threshold > available
+
+Source: pkg/kubelet/eviction/helpers.go (makeSignalObservations, thresholdsMet) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -79,21 +105,6 @@ def pressures_of(conditions: Iterable[Condition]) -> tuple[NodeCondition, ...]:
     true = {condition.type for condition in conditions if condition.status == "True"}
     return tuple(condition for condition in NodeCondition if condition.value in true)
 
-
-# Eviction thresholds from the kubelet's configuration.
-#
-#     evictionHard      met: the kubelet evicts a pod at once
-#     evictionSoft      met for evictionSoftGracePeriod: the kubelet evicts a pod with a grace period
-#     evictionHard not set                     memory.available 100Mi, nodefs.available 10 %, nodefs.inodesFree 5 %,
-#                                              imagefs.available 15 %, imagefs.inodesFree 5 % (Linux)
-#     set, even to one signal                  the others have no threshold, unless mergeDefaultEvictionSettings
-#     enforceNodeAllocatable contains "pods"   the hard memory threshold also applies to allocatableMemory.available
-#     containerfs                              never configured: it gets that of nodefs or imagefs, which has its disk
-#
-# A percentage refers to the signal's capacity, stored as a float32 as in upstream. 0% and 100% mean no threshold.
-#
-# Source, at v1.36.3: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig, UpdateContainerFsThresholds),
-# api/types.go (GetThresholdQuantity), defaults_linux.go; cmd/kubelet/app/server.go (loadConfigFile).
 
 DEFAULT_EVICTION_HARD: Final[Mapping[str, str]] = {
     "memory.available": "100Mi",
@@ -290,16 +301,6 @@ def _float32(value: float) -> float:
     (rounded,) = struct.unpack("f", struct.pack("f", value))
     return float(rounded)
 
-
-# A kubelet's measurements as eviction signals, and which thresholds they meet.
-#
-#     memory.available            node.memory.availableBytes, of availableBytes + workingSetBytes
-#     allocatableMemory.available the same for the cgroup of all pods
-#     *.available, *.inodesFree   for the node's, the images' and the containers' filesystems
-#     pid.available               node.rlimit.maxpid - curproc, of maxpid
-#     met when                    threshold > available
-#
-# Source: pkg/kubelet/eviction/helpers.go (makeSignalObservations, thresholdsMet) at v1.36.3.
 
 PODS_CGROUP: Final = "pods"
 """The name of the cgroup of all pods in the list of system containers."""

@@ -10,6 +10,9 @@ The kubelet does not report whether disks are shared: filesystems with the same 
 
 Source: pkg/kubelet/cm/node_container_manager_linux.go (enforceNodeAllocatableCgroups), pkg/kubelet/kubelet.go
 (singleProcessOOMKill) and pkg/kubelet/stats/cri_stats_provider.go at v1.36.3.
+
+Pods have places in both orders, also a planned pod. The future usage of that is not known; two bounds are given: the
+requests and the limits of its containers.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -483,13 +486,6 @@ def _kubepods_limit(
     return min(allocatable + threshold, capacity), True
 
 
-# The places of pods in both orders of their node, also for a planned pod.
-#
-# The future usage of a planned pod is not known. Two bounds are given: the requests and the limits of its containers.
-
-P = TypeVar("P")
-
-
 class OOMStanding(Struct, frozen=True):
     """A container's place."""
 
@@ -527,27 +523,20 @@ def standings(pressure: NodePressure) -> dict[tuple[str, str], PodPlaces]:
     """The places of all pods of a node, by namespace and name; a pod without a place is left out."""
     ooms: dict[tuple[str, str], dict[int, OOMStanding]] = {}
     for number, oom in enumerate(pressure.ooms):
-        for rank, (before, place) in enumerate(_with_before(oom.places), start=1):
+        # Each place with the previous one.
+        for nth, (before, place) in enumerate(zip((None, *oom.places), oom.places, strict=False), start=1):
             of = ooms.setdefault((place.candidate.namespace, place.candidate.pod), {})
             if number not in of:
-                of[number] = OOMStanding(oom, rank, place, before)
+                of[number] = OOMStanding(oom, nth, place, before)
     evictions: dict[tuple[str, str], list[EvictionStanding]] = {}
     for order in pressure.evictions:
         evictable = [place for place in order.places if not place.ranked.critical]
-        for rank, (earlier, pod) in enumerate(_with_before(evictable), start=1):
-            standing = EvictionStanding(order.signal, rank, len(evictable), pod, earlier)
+        for nth, (earlier, pod) in enumerate(zip((None, *evictable), evictable, strict=False), start=1):
+            standing = EvictionStanding(order.signal, nth, len(evictable), pod, earlier)
             evictions.setdefault(pod.ranked.pod.metadata.place, []).append(standing)
     return {
         key: PodPlaces(tuple(ooms.get(key, {}).values()), tuple(evictions.get(key, ()))) for key in (*ooms, *evictions)
     }
-
-
-def _with_before(places: Sequence[P]) -> Iterator[tuple[P | None, P]]:
-    """Each place with the previous one."""
-    before: P | None = None
-    for place in places:
-        yield before, place
-        before = place
 
 
 def requested_usage(pod: Pod) -> dict[str, int]:

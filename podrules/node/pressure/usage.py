@@ -1,8 +1,12 @@
-"""The usage of a node and its pods, in the form of a kubelet's summary for every source.
+"""The usage of a node and its pods, in the form of a kubelet's summary, and how near it is to a limit.
 
 stats/summary     the kubelet's measurements: resident memory, working sets, swap, disks, processes
 metrics.k8s.io    cpu and working sets of containers and of the node; a pod's values are sums
 none              no usage is known
+
+A share of the capacity says how near a node is to an eviction, and a container to its own memory limit, in the same way
+for every signal. The kubelet checks once in 10 s (monitoringInterval, pkg/kubelet/kubelet.go at v1.36.3), so the amount
+above a threshold has to last at least that long.
 """
 
 from __future__ import annotations
@@ -110,11 +114,6 @@ def _cpu_stats(usages: Sequence[ResourceList]) -> CPUStats | None:
         return None
     return CPUStats(usage_nano_cores=sum(one.milli_value for one in measured) * 1_000_000)
 
-
-# How near a node is to an eviction, and a container to its own memory limit.
-#
-# The kubelet checks once in 10 s (monitoringInterval, pkg/kubelet/kubelet.go at v1.36.3), so the amount above a threshold
-# has to last at least that long. A share of the capacity expresses it in the same way for every signal.
 
 NEAR_HEADROOM_PERCENT: Final = 10
 """Percent of the capacity: with less left, one growing pod causes the eviction."""

@@ -15,7 +15,9 @@ from kubectl_plugin.options import DeletionOptions
 from kubectl_plugin.parsing import parse
 from kubectl_plugin.parsing.explain import WAYS
 from kubectl_plugin.reports.schema import schema_of
-from podrules.ending.timeline.events import Way
+from kubectl_plugin.views.pod.timeline_words import NOTES, STEPS, WHY
+from kubectl_plugin.views.pod.timeline_words import WAYS as WAY_WORDS
+from podrules.ending.timeline.events import EventKind, Reminder, TimeRule, Way
 from tests.controlplane.client import Object
 from tests.golden import check
 from tests.kubectl_plugin.running import run, write_cluster
@@ -61,6 +63,13 @@ def test_T5_version_decides_when_a_silent_node_is_unknown(
     out = " ".join(run("explain", "pod/web", "--timeline=node-lost", "--snapshot", file).out.split())
     assert f"--node-monitor-grace-period {seconds} s," in out
     assert ("the control plane's version is unknown: 50 s since 1.32, 40 s before" in out) is assumed
+
+
+def test_T5_each_part_of_a_timeline_has_its_row_of_words() -> None:
+    assert set(WAY_WORDS) == set(Way)
+    assert set(STEPS) == set(EventKind)
+    assert set(WHY) == set(TimeRule)
+    assert set(NOTES) == set(Reminder)
 
 
 def test_T5_every_way_can_be_selected() -> None:
