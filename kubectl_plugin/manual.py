@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from kubectl_plugin import exit_codes
-from kubectl_plugin.parsing.commands import COMMANDS, command_parser
-from kubectl_plugin.parsing.flags import Flag, groups_of
+from kubectl_plugin.parsing.commands import COMMANDS, Flag, command_parser, groups_of
 from podrules import __version__
 
 _NAMED: Final = str.maketrans({"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"})

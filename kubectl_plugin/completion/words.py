@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum, IntFlag
 from typing import Final, NamedTuple
 
-from kubectl_plugin.parsing.commands import COMMANDS, FLAGS_WITH_VALUE
-from kubectl_plugin.parsing.flags import Flag, groups_of
+from kubectl_plugin.parsing.commands import COMMANDS, FLAGS_WITH_VALUE, Flag, groups_of
 
 
 class Directive(IntFlag):

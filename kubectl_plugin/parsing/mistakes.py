@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 
 from cluster_io.errors import UsageError
 from cluster_io.kinds import NODES, find_kind
-from kubectl_plugin.parsing.commands import COMMANDS
-from kubectl_plugin.parsing.flags import Flag, groups_of
+from kubectl_plugin.parsing.commands import COMMANDS, Flag, groups_of
 from kubectl_plugin.parsing.similar_words import nearest
 
 _REQUIRED: Final = "the following arguments are required: "

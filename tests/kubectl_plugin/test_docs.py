@@ -14,8 +14,7 @@ import pytest
 from cluster_io.errors import UsageError
 from kubectl_plugin.options import Output
 from kubectl_plugin.parsing import parse
-from kubectl_plugin.parsing.commands import COMMANDS
-from kubectl_plugin.parsing.flags import groups_of
+from kubectl_plugin.parsing.commands import COMMANDS, groups_of
 from podrules.api.features import CHANGES, OLDEST_VERIFIED, Change
 from tests.golden import check
 from tests.kubectl_plugin.running import run

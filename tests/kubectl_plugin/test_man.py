@@ -13,8 +13,7 @@ import pytest
 
 from kubectl_plugin.manual import main, pages
 from kubectl_plugin.parsing import parse
-from kubectl_plugin.parsing.commands import COMMANDS, command_parser
-from kubectl_plugin.parsing.flags import groups_of
+from kubectl_plugin.parsing.commands import COMMANDS, command_parser, groups_of
 from tests.required import without
 
 

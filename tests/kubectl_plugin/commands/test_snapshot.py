@@ -19,8 +19,7 @@ from msgspec.structs import replace
 
 from cluster_io.capture.file import CapturedKind, Header, snapshot_parts
 from cluster_io.kinds import LEASES
-from kubectl_plugin.parsing.commands import COMMANDS
-from kubectl_plugin.parsing.flags import groups_of
+from kubectl_plugin.parsing.commands import COMMANDS, groups_of
 from tests.kubectl_plugin.running import Ran, run
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -13,8 +13,7 @@ import pytest
 
 from kubectl_plugin.completion.answer import answer, main
 from kubectl_plugin.completion.words import Directive
-from kubectl_plugin.parsing.commands import COMMANDS
-from kubectl_plugin.parsing.flags import groups_of
+from kubectl_plugin.parsing.commands import COMMANDS, groups_of
 from tests.objects import raw_node
 from tests.waiting import wait_for
 

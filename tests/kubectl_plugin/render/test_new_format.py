@@ -8,8 +8,7 @@ import pytest
 
 from kubectl_plugin.completion.answer import answer
 from kubectl_plugin.manual import pages
-from kubectl_plugin.parsing.commands import COMMANDS
-from kubectl_plugin.parsing.flags import groups_of
+from kubectl_plugin.parsing.commands import COMMANDS, groups_of
 from kubectl_plugin.parsing.output import OutputFormats
 from kubectl_plugin.render.formats import FORMATS, Format, Reads, formats_of, load
 from tests.kubectl_plugin.running import run
