@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_plugin.html.markup import Child, Markup, element
-from kubectl_plugin.html.pages import severity_word
-from kubectl_plugin.html.table import table
+from kubectl_plugin.html.markup import Child, Markup, element, severity_word, table
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
 from kubectl_plugin.views.cluster.report_changes import MAX_SHOWN, changes_sentences, count_rows, news
 from kubectl_plugin.views.words import counted

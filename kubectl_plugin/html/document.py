@@ -16,11 +16,9 @@ from importlib.resources import files
 from msgspec import Struct
 
 from kubectl_plugin.html import overview, paper
-from kubectl_plugin.html.bars import patterns
 from kubectl_plugin.html.changed import changed
 from kubectl_plugin.html.data import data_block
-from kubectl_plugin.html.markup import Child, Markup, element, joined
-from kubectl_plugin.html.pages import page_body
+from kubectl_plugin.html.markup import Child, Markup, element, joined, page_body, patterns
 from kubectl_plugin.html.workloads import workloads
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.page import Page

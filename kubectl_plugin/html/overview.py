@@ -6,10 +6,21 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kubectl_plugin.html.bars import cell_bar, legend, promised_words, resource_bar, share_bar
-from kubectl_plugin.html.markup import Child, Markup, element, joined
-from kubectl_plugin.html.pages import page_body, severity_word
-from kubectl_plugin.html.table import MAX_ROWS, table
+from kubectl_plugin.html.markup import (
+    MAX_ROWS,
+    Child,
+    Markup,
+    cell_bar,
+    element,
+    joined,
+    legend,
+    page_body,
+    promised_words,
+    resource_bar,
+    severity_word,
+    share_bar,
+    table,
+)
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEntry, PodEntry, PromisedResource
 from kubectl_plugin.reports.pod.pod_risk import PodRisk

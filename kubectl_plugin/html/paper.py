@@ -6,10 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.html.bars import cell_bar
-from kubectl_plugin.html.markup import Child, Markup, element, joined
-from kubectl_plugin.html.pages import severity_word
-from kubectl_plugin.html.table import MAX_ROWS, table
+from kubectl_plugin.html.markup import MAX_ROWS, Child, Markup, cell_bar, element, joined, severity_word, table
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEntry, PodEntry
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity

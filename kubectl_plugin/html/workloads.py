@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubectl_plugin.html.markup import Child, Markup, element, joined
-from kubectl_plugin.html.pages import severity_word
-from kubectl_plugin.html.table import MAX_ROWS, table
+from kubectl_plugin.html.markup import MAX_ROWS, Child, Markup, element, joined, severity_word, table
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
