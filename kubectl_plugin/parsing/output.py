@@ -101,7 +101,7 @@ def wanted_output(args: argparse.Namespace) -> Output:
     output: Output = args.output
     if not args.no_headers:
         return output
-    from kubectl_plugin.render.columns import CustomColumns
+    from kubectl_plugin.render.templates import CustomColumns
 
     columns = output.template
     parser: argparse.ArgumentParser = args.command_parser

@@ -1,16 +1,109 @@
-"""``-o jsonpath`` and ``-o custom-columns``: templates for the data that ``-o json`` prints."""
+"""``-o custom-columns``: a line for each report, each cell found by its own JSONPath.
+
+Source: pkg/cmd/get/customcolumn.go of k8s.io/kubectl, pkg/printers/tabwriter.go of k8s.io/cli-runtime (the widths),
+both at v0.36.3. Text from the cluster is escaped, as in every table: a line break in it does not start a new row.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from kubectl_plugin.render.columns import CustomColumns
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import Medium, PrintedAnswer
-from kubectl_plugin.render.jsonpath import JSONPathTemplate
+from kubectl_plugin.render.go_text import go_print
+from kubectl_plugin.render.jsonpath import JSONPathError, JSONPathTemplate, parse
 from kubectl_plugin.render.structured import content, render_json_list
+
+_RELAXED: Final = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
+_PADDING: Final = 3
+_LEAST_WIDTH: Final = 6
+
+
+class CustomColumns(NamedTuple):
+    """Headings, and the paths of their values."""
+
+    headings: tuple[str, ...]
+    paths: tuple[JSONPathTemplate, ...]
+    fields: tuple[str, ...]
+    """The paths as typed."""
+    shows_headings: bool = True
+
+    def render(self, items: Sequence[Any]) -> str:
+        """The headings, if requested, and a line for each item.
+
+        Raises:
+            JSONPathError: a path does not fit an item.
+        """
+        rows = [self.headings] if self.shows_headings else []
+        rows += [tuple(_cell(path, item) for path in self.paths) for item in items]
+        widths = [max(_LEAST_WIDTH, _PADDING + max(map(len, column))) for column in zip(*rows, strict=True)]
+        return "".join(f"{_line(row, widths)}\n" for row in rows)
+
+    def missing(self, items: Sequence[Any]) -> tuple[str, ...]:
+        """The paths that find nothing in any item: every cell of their columns is ``<none>``.
+
+        Raises:
+            JSONPathError: a path does not fit an item.
+        """
+        found = zip(self.fields, self.paths, strict=True)
+        return tuple(field for field, path in found if items and not any(path.find(item) for item in items))
+
+
+def columns_from_spec(spec: str) -> CustomColumns:
+    """``NAME:.name,CLASS:.qos.class``.
+
+    Raises:
+        JSONPathError: it cannot be read.
+    """
+    pairs = [part.partition(":") for part in spec.split(",")]
+    for heading, colon, _ in pairs:
+        if not colon:
+            raise JSONPathError(f"column {heading!r}: write HEADING:PATH, e.g. NAME:.name,CLASS:.qos.class")
+    return _columns([heading for heading, _, _ in pairs], [path for _, _, path in pairs])
+
+
+def columns_from_lines(text: str) -> CustomColumns:
+    """A line of headings and a line of paths, with spaces between them.
+
+    Raises:
+        JSONPathError: it cannot be read.
+    """
+    headings, paths = [line.split() for line in [*text.splitlines(), "", ""][:2]]
+    if not headings or len(headings) != len(paths):
+        raise JSONPathError(
+            f"headings in the first line: {len(headings)}, paths in the second: {len(paths)}; write as many of each"
+        )
+    return _columns(headings, paths)
+
+
+def _columns(headings: Sequence[str], paths: Sequence[str]) -> CustomColumns:
+    return CustomColumns(tuple(headings), tuple(parse(_braced(path)) for path in paths), tuple(paths))
+
+
+def _braced(path: str) -> str:
+    """The path in its full form: ``name``, ``.name``, ``{name}`` and ``{.name}`` are the same."""
+    if not path:
+        return ""
+    found = _RELAXED.fullmatch(path)
+    if found is None:
+        raise JSONPathError(f"{path!r}: a column is one path: name, .name, {{name}} or {{.name}}")
+    return f"{{.{found[1] or found[2]}}}"
+
+
+def _cell(path: JSONPathTemplate, item: Any) -> str:
+    return ",".join(escape(go_print(value)) for value in path.find(item)) or "<none>"
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    *cells, last = row
+    return "".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=False)) + last
+
+
+# ``-o jsonpath`` and ``-o custom-columns``: templates for the data that ``-o json`` prints.
 
 
 def render_jsonpath(answer: PrintedAnswer, medium: Medium) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_plugin.render.columns import CustomColumns, columns_from_lines, columns_from_spec
+from kubectl_plugin.render.templates import CustomColumns, columns_from_lines, columns_from_spec
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod
 

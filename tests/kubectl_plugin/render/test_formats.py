@@ -13,9 +13,9 @@ from typing import Final
 
 import pytest
 
-from kubectl_plugin.render.columns import columns_from_lines, columns_from_spec
 from kubectl_plugin.render.formats import Format, formats_of
 from kubectl_plugin.render.jsonpath import JSONPathError
+from kubectl_plugin.render.templates import columns_from_lines, columns_from_spec
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_pod
 from tests.tree import ROOT
