@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import Medium, PrintedAnswer
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.verdict import Verdict
@@ -64,3 +65,12 @@ def _ordered(report: Struct, verdict: Verdict | None) -> dict[str, Any]:
     if verdict is not None:
         head["verdict"] = msgspec.to_builtins(verdict.as_data(getattr(report, "lacks", ())))
     return {**head, **data}
+
+
+# ``-o name``: the objects of an answer, one per line, for the next command in a pipe.
+
+
+def render_names(answer: PrintedAnswer, medium: Medium) -> str:
+    """``pod/web-0``, one per line."""
+    del medium
+    return "".join(f"{escape(name)}\n" for name in answer.names)
