@@ -14,8 +14,7 @@ import msgspec
 
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import Medium, PrintedAnswer
-from kubectl_plugin.render.go_text import go_print
-from kubectl_plugin.render.jsonpath import JSONPathError, JSONPathTemplate, parse
+from kubectl_plugin.render.jsonpath import JSONPathError, JSONPathTemplate, go_print, parse
 from kubectl_plugin.render.structured import content, render_json_list
 
 _RELAXED: Final = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from kubectl_plugin.render.go_text import go_json, go_print
-from kubectl_plugin.render.jsonpath import JSONPathError, parse
+from kubectl_plugin.render.jsonpath import JSONPathError, go_json, go_print, parse
 from kubectl_plugin.render.structured import render_json_list
 from tests.controlplane.fixtures import require_binaries
 
