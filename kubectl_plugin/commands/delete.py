@@ -12,8 +12,16 @@ from cluster_io.gather import Gatherer
 from cluster_io.kinds import LEASES, NODES, PDBS, PODS, STATEFUL_SETS
 from cluster_io.source import Source
 from cluster_io.writer import Writer
-from kubectl_plugin.changes.change import ClusterAction, Deadline, changes_to, look_up, present, require_live
-from kubectl_plugin.changes.follow_deletion import FollowResult, follow
+from kubectl_plugin.changes import (
+    ClusterAction,
+    Deadline,
+    FollowResult,
+    changes_to,
+    follow,
+    look_up,
+    present,
+    require_live,
+)
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import DeletionOptions, Streams
 from kubectl_plugin.render.command import Prose

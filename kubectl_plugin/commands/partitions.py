@@ -11,7 +11,7 @@ from cluster_io.gather import Gatherer
 from cluster_io.kinds import NODES, PODS
 from cluster_io.safety_facts import partition_facts
 from cluster_io.source import Source
-from kubectl_plugin.changes.change import present
+from kubectl_plugin.changes import present
 from kubectl_plugin.exit_codes import certainty
 from kubectl_plugin.options import Output, PartitionsOptions, Streams
 from kubectl_plugin.printing import Printer

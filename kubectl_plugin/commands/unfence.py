@@ -9,8 +9,7 @@ from cluster_io.errors import Forbidden, Unreachable
 from cluster_io.kinds import NODES
 from cluster_io.source import Source
 from cluster_io.writer import Writer
-from kubectl_plugin.changes.change import changes_to, look_up, require_live
-from kubectl_plugin.changes.node_changes import NodeAction
+from kubectl_plugin.changes import NodeAction, changes_to, look_up, require_live
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import FenceOptions, Streams
 from kubectl_plugin.reports.steps import StepKind, StepOutcome

@@ -19,8 +19,8 @@ from cluster_io.kubelet import KubeletEndpoint
 from cluster_io.live.responses import ChangeAnswer
 from cluster_io.live.transport import ProxySettings
 from cluster_io.source import Source
+from kubectl_plugin import changes as changing
 from kubectl_plugin import cli
-from kubectl_plugin.changes import change as changing
 from kubectl_plugin.completion import answer
 from kubectl_plugin.gather import dry_run
 from kubectl_plugin.options import ClusterOptions

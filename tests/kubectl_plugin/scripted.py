@@ -20,8 +20,8 @@ from cluster_io.kinds import Kind
 from cluster_io.live.responses import ChangeAnswer
 from cluster_io.live.transport import ProxySettings
 from cluster_io.source import Source
+from kubectl_plugin import changes as changing
 from kubectl_plugin import cli
-from kubectl_plugin.changes import change as changing
 from kubectl_plugin.options import ClusterOptions
 from podrules.api.model.base import KubeObject
 from tests.kubectl_plugin.running import Ran, run
