@@ -18,7 +18,7 @@ from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS
 from kubectl_plugin.views.words import ago, cores, counted, memory
 
 _MAX_TROUBLED: Final = 12
-_RISKS: Final = tuple(PodRisk)
+_SHOWN_RISKS: Final = tuple(PodRisk)
 
 
 def nodes(report: ClusterReport) -> Markup:
@@ -78,7 +78,7 @@ def troubled(report: ClusterReport) -> Markup | None:
 
 
 def _risk_order(pod: PodEntry) -> tuple[int, int, str, str]:
-    return _RISKS.index(pod.risk) if pod.risk else len(_RISKS), -pod.priority, pod.namespace, pod.name
+    return _SHOWN_RISKS.index(pod.risk) if pod.risk else len(_SHOWN_RISKS), -pod.priority, pod.namespace, pod.name
 
 
 def _troubled_cells(pod: PodEntry, at: datetime | None) -> list[Child]:

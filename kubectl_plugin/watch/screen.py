@@ -17,7 +17,7 @@ _ENTER: Final = "\x1b[?1049h\x1b[?25l"
 _LEAVE: Final = "\x1b[?25h\x1b[?1049l"
 _HOME: Final = "\x1b[H"
 _REST_OF_LINE: Final = "\x1b[0m\x1b[K"
-_REST: Final = "\x1b[J"
+_REST_OF_ESCAPE: Final = "\x1b[J"
 
 
 class Screen(Protocol):
@@ -87,7 +87,7 @@ class Terminal:
         notes.append(f"as of {self._at:%H:%M:%S} UTC{more}; Ctrl-C ends")
         # One column stays free: terminals clear differently after a full line.
         drawn = [*lines[:room], *notes][:rows]
-        self._write(_HOME + "\n".join(f"{_cut(line, columns - 1)}{_REST_OF_LINE}" for line in drawn) + _REST)
+        self._write(_HOME + "\n".join(f"{_cut(line, columns - 1)}{_REST_OF_LINE}" for line in drawn) + _REST_OF_ESCAPE)
 
     def _stop(self, number: int, _frame: FrameType | None) -> None:
         """On Ctrl-Z, restore the terminal, stop, and take it over again. The loop redraws it."""
