@@ -15,11 +15,10 @@ from importlib.resources import files
 
 from msgspec import Struct
 
-from kubectl_plugin.html import overview, paper
-from kubectl_plugin.html.changed import changed
+from kubectl_plugin.html import overview
 from kubectl_plugin.html.data import data_block
 from kubectl_plugin.html.markup import Child, Markup, element, joined, page_body, patterns
-from kubectl_plugin.html.workloads import workloads
+from kubectl_plugin.html.overview import changed, workloads
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, PodKey
@@ -122,8 +121,8 @@ def _sections(report: ClusterReport, explained: FullExplanations, target: Target
         changed(report),
         overview.capacity(report),
         _manifests(explained, target),
-        _listing("nodes", "Nodes", "name, zone, taint", paper.nodes(report)),
-        _listing("pods", "Pods", "name, node:NAME, ns:NAME, owner:NAME", paper.troubled(report)),
+        _listing("nodes", "Nodes", "name, zone, taint", overview.nodes(report)),
+        _listing("pods", "Pods", "name, node:NAME, ns:NAME, owner:NAME", overview.troubled(report)),
         workloads(report),
         overview.zones(report),
         overview.priorities(report),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.html.markup import (
@@ -23,8 +24,9 @@ from kubectl_plugin.html.markup import (
 )
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEntry, PodEntry, PromisedResource
+from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
-from kubectl_plugin.reports.verdict import Severity, most_urgent
+from kubectl_plugin.reports.verdict import Severity, VerdictCode, most_urgent
 from kubectl_plugin.views.cluster.cluster_page import (
     SummaryFinding,
     budget_words,
@@ -33,13 +35,17 @@ from kubectl_plugin.views.cluster.cluster_page import (
     headline,
     measured_nodes,
     pods_by_severity,
+    restart_words,
     spread_words,
 )
+from kubectl_plugin.views.cluster.report_changes import MAX_SHOWN, changes_sentences, count_rows, news
 from kubectl_plugin.views.died.causes import by_cause
+from kubectl_plugin.views.node.node_flags import node_state
 from kubectl_plugin.views.node.partitions import partitions_pages
+from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import version_note_words
-from kubectl_plugin.views.words import cores, counted, memory
+from kubectl_plugin.views.words import ago, cores, counted, memory
 from podrules.api.model.pod import PodQOSClass
 from podrules.scheduling.skew import WorkloadSpread
 from podrules.scheduling.spread import ZONE
@@ -366,4 +372,176 @@ def anchors(report: ClusterReport) -> Iterator[tuple[str, str]]:
         ("budgets", "Budgets"),
         ("partitions", "Silent nodes"),
         ("ended", "Ended"),
+    )
+
+
+# The section of workloads: how many pods each wants, how many run, and its worst problem.
+
+_HEADINGS: Final = ("Workload", "Wanted", "Ready", "In trouble", "Restarts", "The worst")
+_NUMBERS: Final = frozenset({1, 2, 3, 4})
+
+
+def workloads(report: ClusterReport) -> Markup:
+    """The workloads with problems; the others are folded."""
+    ill = [one for one in report.workloads if one.severity is not Severity.FINE]
+    well = [one for one in report.workloads if one.severity is Severity.FINE]
+    rest = len(ill) + len(well) - len(ill[:MAX_ROWS]) - len(well[:MAX_ROWS])
+    return element(
+        "section",
+        element("h2", "Workloads"),
+        table("The worst first", _HEADINGS, map(_cells, ill[:MAX_ROWS]), numbers=_NUMBERS)
+        if ill
+        else element("p", "No workload here is known to be in trouble.", class_="note"),
+        element(
+            "details",
+            element("summary", f"{counted(len(well), 'workload')} with all pods well"),
+            table("By name", _HEADINGS, map(_cells, well[:MAX_ROWS]), numbers=_NUMBERS),
+        )
+        if well
+        else None,
+        element("p", f"and {counted(rest, 'more workload')}: kubectl qos report -o json", class_="note")
+        if rest
+        else None,
+        id="workloads",
+    )
+
+
+def _cells(entry: WorkloadEntry) -> list[Child]:
+    counts = entry.counts
+    return [
+        joined(element("span", f"{entry.namespace}/", class_="dim"), f"{entry.kind} ", element("strong", entry.name)),
+        _wanted_words(entry),
+        f"{counts.ready:,}",
+        f"{entry.in_trouble:,}",
+        f"{entry.restarts:,}",
+        joined(severity_word(entry.severity), " ", _worst_words(entry)) if entry.severity is not Severity.FINE else "",
+    ]
+
+
+def _wanted_words(entry: WorkloadEntry) -> str:
+    if entry.counts.wanted is not None:
+        return f"{entry.counts.wanted:,}"
+    return "by schedule" if entry.kind == "CronJob" else "unknown"
+
+
+def _worst_words(entry: WorkloadEntry) -> str:
+    missing = f"{counted(entry.counts.missing, 'pod')} missing" if entry.counts.missing else ""
+    if entry.code is VerdictCode.NEAR_MEMORY_LIMIT:
+        return RISK_WORDS[PodRisk.NEAR_LIMIT]
+    if entry.refused:
+        return ": ".join(filter(None, (missing, "pods refused")))
+    if entry.worst is None:
+        return missing or entry.code.value
+    state = "" if entry.worst_status == entry.worst.value else f" ({entry.worst.value})"
+    words = f"{entry.worst_pod}: {entry.worst_status}{state}"
+    return f"{words}; {missing}" if missing else words
+
+
+# Static tables of the worst nodes and pods, for print and for browsers without scripts.
+
+_MAX_TROUBLED: Final = 12
+_SHOWN_RISKS: Final = tuple(PodRisk)
+
+
+def nodes(report: ClusterReport) -> Markup:
+    """The table of nodes, the worst first."""
+    shown = sorted(report.nodes, key=_node_order)[:MAX_ROWS]
+    rest = len(report.nodes) - len(shown)
+    return element(
+        "div",
+        table(
+            "Nodes, the worst first",
+            ("Node", "Zone", "State", "Pods", "CPU", "Memory", "Killed first", "Evicted first"),
+            [_node_cells(node) for node in shown],
+            numbers={3},
+        ),
+        element("p", f"and {counted(rest, 'more node')}", class_="note") if rest else None,
+        class_="static",
+    )
+
+
+def _node_order(node: NodeEntry) -> tuple[int, float, str]:
+    severity, _ = node_state(node)
+    return -severity.urgency, -node.memory.total / (node.memory.allocatable or 1), node.name
+
+
+def _node_cells(node: NodeEntry) -> list[Child]:
+    severity, words = node_state(node)
+    return [
+        element("strong", node.name),
+        node.zone or "none",
+        joined(severity_word(severity), " ", words),
+        f"{node.pods} of {node.max_pods}",
+        cell_bar("CPU", node.cpu, cores),
+        cell_bar("Memory", node.memory, memory),
+        node.first_killed[1] if node.first_killed else "unknown",
+        node.first_evicted[1] if node.first_evicted else "unknown",
+    ]
+
+
+def troubled(report: ClusterReport) -> Markup | None:
+    """The table of pods with problems, the worst first."""
+    found = sorted((pod for pod in report.pods if pod.risk is not None), key=_risk_order)
+    if not found:
+        return None
+    shown = found[:_MAX_TROUBLED]
+    rest = len(found) - len(shown)
+    return element(
+        "div",
+        table(
+            "Pods with something wrong, the worst first",
+            ("Pod", "What is wrong", "Status", "Restarts", "Age", "CPU", "Memory", "Node"),
+            [_troubled_cells(pod, report.at) for pod in shown],
+            numbers={3, 4, 5, 6},
+        ),
+        element("p", f"and {counted(rest, 'more pod')}", class_="note") if rest else None,
+        class_="static",
+    )
+
+
+def _risk_order(pod: PodEntry) -> tuple[int, int, str, str]:
+    return _SHOWN_RISKS.index(pod.risk) if pod.risk else len(_SHOWN_RISKS), -pod.priority, pod.namespace, pod.name
+
+
+def _troubled_cells(pod: PodEntry, at: datetime | None) -> list[Child]:
+    severity = RISK_SEVERITY[pod.risk] if pod.risk else Severity.FINE
+    return [
+        joined(element("span", f"{pod.namespace}/", class_="dim"), element("strong", pod.name)),
+        joined(severity_word(severity), " ", RISK_WORDS[pod.risk] if pod.risk else ""),
+        pod.status,
+        restart_words(pod, at),
+        ago(pod.created, at) or "unknown",
+        _use(pod.cpu_used, pod.asked.cpu, cores),
+        _use(pod.used, pod.asked.memory, memory),
+        pod.node or "none",
+    ]
+
+
+def _use(used: int | None, requested: int, words: Callable[[int], str]) -> str:
+    """Usage and request, such as ``12m of 100m``."""
+    text = words(used) if used is not None else "unknown"
+    return f"{text} of {words(requested)}" if requested else f"{text}, none requested"
+
+
+# The section of the page that shows what changed since an earlier report.
+
+
+def changed(report: ClusterReport) -> Markup | None:
+    """The changes, the worst first, and the counts before and after; None: there is no earlier report."""
+    if report.changes is None:
+        return None
+    found = news(report.changes)
+    rows: list[list[Child]] = [[one.what, severity_word(one.severity), one.words] for one in found[:MAX_SHOWN]]
+    rest = len(found) - len(rows)
+    counts: list[list[Child]] = [list(row) for row in count_rows(report.changes)]
+    return element(
+        "section",
+        element("h2", "What changed"),
+        [element("p", sentence) for sentence in changes_sentences(report, report.changes)],
+        table("Changes, the worst first", ("Object", "Now", "What changed"), rows) if rows else None,
+        element("p", f"and {counted(rest, 'more change')}: kubectl qos report -o json", class_="note")
+        if rest
+        else None,
+        table("Counts", ("Count", "Before", "After"), counts, numbers={1, 2}),
+        id="changed",
     )
