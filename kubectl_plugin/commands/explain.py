@@ -49,7 +49,7 @@ def run(options: ExplainOptions, source: Source, streams: Streams) -> int:
     """Explain all targets and files; the first error gives the exit code."""
     targets = targets_of(options.targets, options.selection)
     if options.watch is not None:
-        from kubectl_plugin.watch.loop import WatchedObjects, watch
+        from kubectl_plugin.watch import WatchedObjects, watch
 
         place = None if options.selection.everywhere else source.namespace
         watched = [WatchedObjects(one.kind, place, one.name) for one in targets]

@@ -40,7 +40,7 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
         Unreachable: the cluster does not answer.
     """
     if options.watch is not None:
-        from kubectl_plugin.watch.loop import WatchedObjects, watch
+        from kubectl_plugin.watch import WatchedObjects, watch
 
         return watch(
             options, source, streams, run, [WatchedObjects(NODES, None, name) for name in _named(options) or [""]]

@@ -34,7 +34,7 @@ def run(options: PartitionsOptions, source: Source, streams: Streams) -> int:
         ClusterError: the nodes cannot be read.
     """
     if options.watch is not None:
-        from kubectl_plugin.watch.loop import NodeHealth, WatchedObjects, watch
+        from kubectl_plugin.watch import NodeHealth, WatchedObjects, watch
 
         return watch(options, source, streams, run, [WatchedObjects(NODES, None, model=NodeHealth)])
     report = _report(source)

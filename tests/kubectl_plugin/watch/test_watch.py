@@ -12,7 +12,7 @@ import pytest
 
 from kubectl_plugin.options import Streams
 from kubectl_plugin.parsing import parse
-from kubectl_plugin.watch.screen import Pipe, Terminal
+from kubectl_plugin.watch import Pipe, Terminal
 from tests.kubectl_plugin.running import run
 from tests.kubectl_plugin.terminals import resize
 
