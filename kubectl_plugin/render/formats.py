@@ -121,8 +121,8 @@ class Renderer(Protocol):
 
 _PATH: Final = TemplateArgument("'{.name}'", ".jsonpath:parse")
 _PATH_FILE: Final = TemplateArgument("FILE", ".jsonpath:parse")
-_COLUMNS: Final = TemplateArgument("NAME:.name,SOURCE:.source", ".columns:columns_from_spec")
-_COLUMNS_FILE: Final = TemplateArgument("FILE", ".columns:columns_from_lines")
+_COLUMNS: Final = TemplateArgument("NAME:.name,SOURCE:.source", ".templates:columns_from_spec")
+_COLUMNS_FILE: Final = TemplateArgument("FILE", ".templates:columns_from_lines")
 FORMATS: Final = {
     entry.name: entry
     for entry in (
@@ -130,11 +130,11 @@ FORMATS: Final = {
         Format("wide", Reads.PAGES, ".text:render_text", wide=True),
         Format("json", Reads.REPORTS, ".structured:render_json", suffixes=("json",)),
         Format("yaml", Reads.REPORTS, ".structured:render_yaml", suffixes=("yaml", "yml")),
-        Format("name", Reads.NAMES, ".names:render_names"),
+        Format("name", Reads.NAMES, ".structured:render_names"),
         Format("markdown", Reads.PAGES, ".markdown:render_markdown", suffixes=("md",)),
-        Format("sarif", Reads.FINDINGS, ".sarif:render_sarif"),
-        Format("junit", Reads.FINDINGS, ".junit:render_junit"),
-        Format("github", Reads.FINDINGS, ".github:render_github"),
+        Format("sarif", Reads.FINDINGS, ".findings:render_sarif"),
+        Format("junit", Reads.FINDINGS, ".findings:render_junit"),
+        Format("github", Reads.FINDINGS, ".findings:render_github"),
         Format("jsonpath", Reads.REPORTS, ".templates:render_jsonpath", template=_PATH),
         Format("jsonpath-as-json", Reads.REPORTS, ".templates:render_jsonpath_values", template=_PATH),
         Format("jsonpath-file", Reads.REPORTS, ".templates:render_jsonpath", template=_PATH_FILE),
