@@ -14,7 +14,7 @@ from kubectl_plugin.reports.pod.pod_report import PodReport, RefusedField
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
 from kubectl_plugin.views.node.platform_words import NOT_KNOWN
-from kubectl_plugin.views.node.pressure_words import pressed_sentences
+from kubectl_plugin.views.node.pressure import pressed_sentences
 from kubectl_plugin.views.node.silent_node import (
     collecting_node,
     ended_sentences,

@@ -15,8 +15,14 @@ from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.node.node_use import NodeUse, ThresholdReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.evictor_words import going_verdict
-from kubectl_plugin.views.node.pressure import SIGNAL_NAMES, eviction_amount, near_limit_words, unless_words
-from kubectl_plugin.views.node.pressure_words import EVICTING, pressure_names
+from kubectl_plugin.views.node.pressure import (
+    EVICTING,
+    SIGNAL_NAMES,
+    eviction_amount,
+    near_limit_words,
+    pressure_names,
+    unless_words,
+)
 from kubectl_plugin.views.node.taint_words import count_words
 from kubectl_plugin.views.pod.safety_words import off_sentences, reach_words
 from kubectl_plugin.views.words import clock, counted, cut, duration, listed, memory, when_words

@@ -20,8 +20,7 @@ from kubectl_plugin.reports.verdict import Severity, most_urgent, worst_few
 from kubectl_plugin.views.node.node_findings import finding_words, signal_amount
 from kubectl_plugin.views.node.node_page import node_condition
 from kubectl_plugin.views.node.node_pressure import node_pressure_verdict
-from kubectl_plugin.views.node.pressure import candidate_name
-from kubectl_plugin.views.node.pressure_words import pressure_names
+from kubectl_plugin.views.node.pressure import candidate_name, pressure_names
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import VersionNotes
 from kubectl_plugin.views.words import counted
