@@ -13,7 +13,7 @@ from kubectl_plugin.reports.pod.pod_priority import PriorityReport
 from kubectl_plugin.reports.pod.pod_report import PodReport, RefusedField
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
-from kubectl_plugin.views.node.platform_words import NOT_KNOWN
+from kubectl_plugin.views.node.node_words import NOT_KNOWN, node_sentences, overdue_sentences
 from kubectl_plugin.views.node.pressure import pressed_sentences
 from kubectl_plugin.views.node.silent_node import (
     collecting_node,
@@ -22,7 +22,6 @@ from kubectl_plugin.views.node.silent_node import (
     running_sentences,
     stuck_sentences,
 )
-from kubectl_plugin.views.node.taint_words import node_sentences, overdue_sentences
 from kubectl_plugin.views.pod.claim_words import SEE_PROVISIONER, binding_sentences, claim_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
 from kubectl_plugin.views.pod.health_words import state_verdict

@@ -15,6 +15,7 @@ from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.node.node_use import NodeUse, ThresholdReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.evictor_words import going_verdict
+from kubectl_plugin.views.node.node_words import count_words
 from kubectl_plugin.views.node.pressure import (
     EVICTING,
     SIGNAL_NAMES,
@@ -23,7 +24,6 @@ from kubectl_plugin.views.node.pressure import (
     pressure_names,
     unless_words,
 )
-from kubectl_plugin.views.node.taint_words import count_words
 from kubectl_plugin.views.pod.safety_words import off_sentences, reach_words
 from kubectl_plugin.views.words import clock, counted, cut, duration, listed, memory, when_words
 from podrules.api.model.instant import instant

@@ -11,8 +11,7 @@ from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.evictor_words import held_words
 from kubectl_plugin.views.node.node_findings import full_words, node_findings
-from kubectl_plugin.views.node.platform_words import node_platform_section
-from kubectl_plugin.views.node.reach_commands import reach_commands
+from kubectl_plugin.views.node.node_words import node_platform_section, reach_commands
 from kubectl_plugin.views.scheduling.scheduler_plugins import nominated_pods_words
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import versions_section

@@ -14,7 +14,7 @@ from kubectl_plugin.reports.node.node_use import NodeUse
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
 from kubectl_plugin.views.node.node_findings import node_findings, shortage_verdict, signal_amount, time_words
 from kubectl_plugin.views.node.node_page import full_section, pods_on, promise_parts
-from kubectl_plugin.views.node.platform_words import node_platform_section, platform_name
+from kubectl_plugin.views.node.node_words import node_platform_section, platform_name, reach_commands
 from kubectl_plugin.views.node.pressure import (
     LISTED_LIMIT_PERCENT,
     SIGNAL_NAMES,
@@ -26,7 +26,6 @@ from kubectl_plugin.views.node.pressure import (
     own_words,
     unless_words,
 )
-from kubectl_plugin.views.node.reach_commands import reach_commands
 from kubectl_plugin.views.scheduling.budget_words import drain_leads, hold_words
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section

@@ -13,7 +13,7 @@ from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.pod.deletion import DeletionReport, Stakes
 from kubectl_plugin.reports.steps import Step, StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Severity, Verdict
-from kubectl_plugin.views.node.platform_words import PROVIDER
+from kubectl_plugin.views.node.node_words import PROVIDER
 from kubectl_plugin.views.pod.force_words import FORCE_LEADS, FORCE_SEVERITIES, no_process_words, safe_or_not, safer
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import (

@@ -9,7 +9,7 @@ from typing import Final
 from kubectl_plugin.render.command import Command, kubectl
 from kubectl_plugin.render.page import Row
 from kubectl_plugin.reports.pod.pod_report import PodReport
-from kubectl_plugin.views.node.platform_words import NOT_KNOWN
+from kubectl_plugin.views.node.node_words import NOT_KNOWN
 from kubectl_plugin.views.node.silent_node import ended_line, quiet_node, quiet_stop_lines
 from kubectl_plugin.views.pod.refusal_words import CONFIGURATIONS
 from kubectl_plugin.views.pod.safety_words import holder_words

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_plugin.reports.pod.deletion import Stakes
 from kubectl_plugin.reports.verdict import Severity
-from kubectl_plugin.views.node.platform_words import PROVIDER
+from kubectl_plugin.views.node.node_words import PROVIDER
 from kubectl_plugin.views.pod.safety_words import (
     bound_words,
     collected_too_early,

@@ -11,7 +11,7 @@ from kubectl_plugin.render.page import Row, Section
 from kubectl_plugin.reports.pod.oom import OOMOnNode
 from kubectl_plugin.reports.pod.pod_pressure import OOMStandingReport, PodPressureReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
-from kubectl_plugin.views.node.platform_words import pod_platform_section
+from kubectl_plugin.views.node.node_words import pod_platform_section
 from kubectl_plugin.views.pod.dry_run import dry_run_section
 from kubectl_plugin.views.pod.ending import stop_lines
 from kubectl_plugin.views.pod.last_end import last_end_section

@@ -11,8 +11,7 @@ from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.node.node_facts import NodeFacts
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport
-from kubectl_plugin.views.node.platform_words import pod_platform_section
-from kubectl_plugin.views.node.reach_commands import reach_commands
+from kubectl_plugin.views.node.node_words import pod_platform_section, reach_commands
 from kubectl_plugin.views.node.silent_node import quiet_node
 from kubectl_plugin.views.pod.claim_words import claim_command, volume_command
 from kubectl_plugin.views.pod.container_words import container_words

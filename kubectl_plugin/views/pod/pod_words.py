@@ -8,7 +8,7 @@ from datetime import datetime
 from kubectl_plugin.render.page import Section
 from kubectl_plugin.reports.pod.pod_priority import PriorityReport
 from kubectl_plugin.reports.pod.pod_report import MUTATING_WEBHOOKS, PodReport
-from kubectl_plugin.views.node.platform_words import PROVIDER
+from kubectl_plugin.views.node.node_words import PROVIDER
 from kubectl_plugin.views.node.silent_node import force_first, force_lines, quiet_node
 from kubectl_plugin.views.pod.force_words import FORCE_LEADS, no_process_words, two_writers
 from kubectl_plugin.views.pod.safety_words import (

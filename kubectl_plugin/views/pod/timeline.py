@@ -17,7 +17,7 @@ from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.verdict import Severity, most_urgent
-from kubectl_plugin.views.node.taint_words import node_sentences
+from kubectl_plugin.views.node.node_words import node_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, held_by
 from kubectl_plugin.views.pod.safety_words import finalizer_words
 from kubectl_plugin.views.pod.timeline_words import (

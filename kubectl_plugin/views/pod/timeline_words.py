@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from kubectl_plugin.views.node.platform_words import PROVIDER
+from kubectl_plugin.views.node.node_words import PROVIDER
 from podrules.ending.timeline.events import (
     EventKind,
     Note,

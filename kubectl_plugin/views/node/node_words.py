@@ -1,17 +1,65 @@
-"""The sentences about NoExecute taints of a node that answers."""
+"""The sentences about pods and nodes to which a Linux kubelet's rules do not apply."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Final
 
+from kubectl_plugin.render.command import Command, qos
+from kubectl_plugin.render.page import Section
 from kubectl_plugin.reports.node.node_facts import NodeFacts
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.words import clock, counted, listed
 from podrules.api.model.instant import instant
 from podrules.ending.deleted_pod import PATIENCE
+from podrules.node.reachability import NodeReach, Reach
+from podrules.pod.platform import Platform
 from podrules.pod.tolerations import Eviction
+
+PROVIDER: Final = "its node is a virtual kubelet: what its provider does is unknown"
+"""Replaces everything that a kubelet would do."""
+NOT_KNOWN: Final = "unknown: a virtual kubelet's provider decides"
+"""Replaces a time."""
+_PODS: Final = {
+    Platform.WINDOWS: (
+        "Windows: what its kubelet does when the node runs short is not modelled (kubectl qos why Windows)",
+    ),
+    Platform.VIRTUAL_KUBELET: (
+        f"virtual kubelet: {PROVIDER.rpartition(': ')[2]}",
+        "unknown to Kubernetes: when its processes end, and whether any still run",
+    ),
+}
+_NODES: Final = {
+    Platform.WINDOWS: ("Windows: what is killed or evicted first is not modelled (kubectl qos why Windows)",),
+    Platform.VIRTUAL_KUBELET: (
+        "virtual kubelet: there is no kubelet, and what its provider does with pods is unknown",
+    ),
+}
+_NAMES: Final = {
+    Platform.LINUX: "Linux",
+    Platform.WINDOWS: "Windows",
+    Platform.VIRTUAL_KUBELET: "virtual kubelet",
+}
+
+
+def pod_platform_section(platform: Platform) -> Section:
+    """The lines about a pod's platform; none for Linux."""
+    return Section("Platform", _PODS.get(platform, ()))
+
+
+def node_platform_section(platform: Platform) -> Section:
+    """The lines about a node's platform; none for Linux."""
+    return Section("Platform", _NODES.get(platform, ()))
+
+
+def platform_name(platform: Platform) -> str:
+    """``Windows``, ``virtual kubelet``."""
+    return _NAMES[platform]
+
+
+# The sentences about NoExecute taints of a node that answers.
 
 
 def node_sentences(status: PodStatusReport | None, now: datetime | None) -> tuple[Verdict, ...]:
@@ -71,3 +119,32 @@ def _eviction(eviction: Eviction, node: str, now: datetime | None) -> str:
         f"{lead} should have deleted it at {clock(at, now)}: {why}. kube-controller-manager deletes such pods, so "
         "check that it runs."
     )
+
+
+# The first commands for a node that does not answer, or is still declared out of service.
+#
+# silent              show the pods that depend on it, then what a fence would do
+# heartbeats missed   show the pods that depend on it: it may still come back by itself
+# out of service      show the pods that depend on it, then what is left to remove
+# gone                show the pods that depend on it: there is no Node to fence
+# back                unfence it
+
+
+def reach_commands(node: NodeReach | None) -> Iterator[Command]:
+    """The commands that show and repair a node's state; none if it is in service and answers."""
+    if node is None:
+        return
+    if node.reach.quiet:
+        yield qos("partitions")
+    yield from remedies(node)
+
+
+def remedies(node: NodeReach) -> Iterator[Command]:
+    """The commands that repair it; without a confirmation they change nothing."""
+    match node.reach:
+        case Reach.SILENT:
+            yield qos("fence node/{}", node.name, comment="what it would remove; changes nothing")
+        case Reach.OUT_OF_SERVICE:
+            yield qos("fence node/{}", node.name, comment="what is left to remove")
+        case Reach.BACK | Reach.BACK_NOT_READY:
+            yield qos("unfence node/{}", node.name, comment="it answers again")
