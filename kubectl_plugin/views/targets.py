@@ -23,9 +23,8 @@ from kubectl_plugin.reports.related import RelatedReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, most_urgent, worst_few
 from kubectl_plugin.reports.workload.workload_pods import PodCounts
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
-from kubectl_plugin.views.node.node_findings import finding_words
 from kubectl_plugin.views.node.node_lines import nearest_threshold
-from kubectl_plugin.views.node.node_page import node_condition, node_verdict
+from kubectl_plugin.views.node.node_page import finding_words, node_condition, node_verdict
 from kubectl_plugin.views.pod.refusal_words import creation_remedy
 from kubectl_plugin.views.related import related_verdict
 from kubectl_plugin.views.unread import assumed_words, unread_lines

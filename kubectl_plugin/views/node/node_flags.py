@@ -12,7 +12,7 @@ from msgspec import Struct
 from kubectl_plugin.reports.cluster.cluster_entries import NodeEntry
 from kubectl_plugin.reports.verdict import Severity, trouble_until
 from kubectl_plugin.views.evictor_words import going_word, node_words, sign_words
-from kubectl_plugin.views.node.node_findings import full_words
+from kubectl_plugin.views.node.node_page import full_words
 from kubectl_plugin.views.node.pressure import EVICTING, pressure_names
 from kubectl_plugin.views.words import counted, cut, listed, memory
 from podrules.node.allocation import is_full, percent_of

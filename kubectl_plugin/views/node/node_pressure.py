@@ -12,8 +12,15 @@ from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.reports.node.node_pressure import EvictionOrderReport, NodePressureReport, OOMOrderReport, node_use
 from kubectl_plugin.reports.node.node_use import NodeUse
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
-from kubectl_plugin.views.node.node_findings import node_findings, shortage_verdict, signal_amount, time_words
-from kubectl_plugin.views.node.node_page import full_section, pods_on, promise_parts
+from kubectl_plugin.views.node.node_page import (
+    full_section,
+    node_findings,
+    pods_on,
+    promise_parts,
+    shortage_verdict,
+    signal_amount,
+    time_words,
+)
 from kubectl_plugin.views.node.node_words import node_platform_section, platform_name, reach_commands
 from kubectl_plugin.views.node.pressure import (
     LISTED_LIMIT_PERCENT,
