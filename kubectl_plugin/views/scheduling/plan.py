@@ -17,10 +17,12 @@ from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.plan_more import (
     fit_words,
     guessed,
+    let_in,
     more_words,
     nodes_words,
     paid_words,
     pending_words,
+    quota_words,
     replacement_words,
     row_name,
     suspended_words,
@@ -28,7 +30,6 @@ from kubectl_plugin.views.scheduling.plan_more import (
     victim_words,
     weightiest,
 )
-from kubectl_plugin.views.scheduling.quota_words import let_in, quota_words
 from kubectl_plugin.views.scheduling.scaling_words import autoscaler_words, size_words
 from kubectl_plugin.views.scheduling.spread_tables import left_out_words
 from kubectl_plugin.views.unread import assumed_words

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from cluster_io.kinds import find_kind
 from kubectl_plugin.reports.plan import PlanReport
 from kubectl_plugin.views.pod.safety_words import ordinal_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
-from kubectl_plugin.views.scheduling.quota_words import let_in, quota_words
 from kubectl_plugin.views.words import counted, listed
 from podrules.api.model.pod_reference import PodReference
 from podrules.scheduling.placement.outcome import PlacementOutcome
@@ -286,3 +287,29 @@ def pending_words(specs: Sequence[PlannedSpec], *, leading: bool = False) -> Ite
         first = f"{len(specs)} of its pods are pending already and go first: {placed} of {len(specs)} {fit}"
         yield f"{first}{once}{f', and {who} them' if who else ''}."
     yield from _against_words(specs)
+
+
+# The sentences about quotas that admit fewer pods than are wanted.
+
+
+def quota_words(spec: PlannedSpec, what: str, of: str, lead: str = "") -> Iterator[str]:
+    """``Quota compute admits 3 of 5 replicas of deployment/web: requests.cpu is then 1800m of 2.``; may be empty.
+
+    Args:
+        spec: The pods.
+        what: The noun for one of them.
+        of: Their owner, as ``of deployment/web``.
+        lead: The words before the sentence.
+    """
+    quota = spec.quota
+    if quota is not None:
+        pods = counted(quota.pods, what) if spec.wanted is None else f"{quota.pods} of {counted(spec.wanted, what)}"
+        shares = listed([f"{share.resource} is then {share.used} of {share.hard}" for share in quota.shares])
+        yield f"{lead}{'quota' if lead else 'Quota'} {quota.quota} admits {pods} {of}: {shares}."
+
+
+def let_in(spec: PlannedSpec) -> PlannedSpec:
+    """The spec without the pods that a quota refuses: those need no node."""
+    if spec.quota is None or spec.wanted is None:
+        return spec
+    return replace(spec, wanted=min(spec.wanted, spec.quota.pods))

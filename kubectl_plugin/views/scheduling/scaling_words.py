@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_plugin.views.manifest import job_words, range_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
-from kubectl_plugin.views.scheduling.plan_more import paid_words
-from kubectl_plugin.views.scheduling.quota_words import quota_words
+from kubectl_plugin.views.scheduling.plan_more import paid_words, quota_words
 from podrules.scheduling.placement.planned import PlannedSpec
 
 
