@@ -13,7 +13,7 @@ from kubectl_plugin.reports.workload.workload_pods import WorkloadPod
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.pod.pod_page import pod_page, unread_section
 from kubectl_plugin.views.pod.refusal_words import creation_commands
-from kubectl_plugin.views.scheduling.skew_words import domain_words, skew_words
+from kubectl_plugin.views.scheduling.spread_words import domain_words, skew_words
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import ago, counted

@@ -20,7 +20,7 @@ from kubectl_plugin.views.scheduling.preemption import (
     queue_words,
 )
 from kubectl_plugin.views.scheduling.scheduler_plugins import fact_words, rejection_words
-from kubectl_plugin.views.scheduling.spread_tables import conflict_words, score_tables, spread_table
+from kubectl_plugin.views.scheduling.spread_words import conflict_words, score_tables, spread_table
 from kubectl_plugin.views.words import counted, listed
 from podrules.scheduling.placement.outcome import (
     CurrentNode,

@@ -31,7 +31,7 @@ from kubectl_plugin.views.scheduling.plan_more import (
     victim_words,
     weightiest,
 )
-from kubectl_plugin.views.scheduling.spread_tables import left_out_words
+from kubectl_plugin.views.scheduling.spread_words import left_out_words
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.verdict import also_refused, refused_words
 from kubectl_plugin.views.version_notes import versions_section

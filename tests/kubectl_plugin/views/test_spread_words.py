@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kubectl_plugin.views.cluster.cluster_page import spread_words
-from kubectl_plugin.views.scheduling.skew_words import domain_words
-from kubectl_plugin.views.scheduling.spread_tables import score_tables, spread_table
+from kubectl_plugin.views.scheduling.spread_words import domain_words, score_tables, spread_table
 from podrules.scheduling.placement.outcome import ConstraintSpread, NodeScore, SoftSpreadScore
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain, SpreadTerm
 from podrules.scheduling.skew import ConstraintSkew, WorkloadSpread
