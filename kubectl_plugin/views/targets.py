@@ -25,7 +25,7 @@ from kubectl_plugin.reports.workload.workload_pods import PodCounts
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.node.node_lines import nearest_threshold
 from kubectl_plugin.views.node.node_page import finding_words, node_condition, node_verdict
-from kubectl_plugin.views.pod.refusal_words import creation_remedy
+from kubectl_plugin.views.pod.admission_words import creation_remedy
 from kubectl_plugin.views.related import related_verdict
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.verdict import verdict

@@ -22,10 +22,10 @@ from kubectl_plugin.views.node.silent_node import (
     running_sentences,
     stuck_sentences,
 )
+from kubectl_plugin.views.pod.admission_words import refusal_remedy
 from kubectl_plugin.views.pod.claim_words import SEE_PROVISIONER, binding_sentences, claim_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
 from kubectl_plugin.views.pod.health_words import state_verdict
-from kubectl_plugin.views.pod.refusal_words import refusal_remedy
 from kubectl_plugin.views.pod.safety_words import second_writers_sentence
 from kubectl_plugin.views.pod.stuck_words import (
     autoscaler_words,

@@ -12,15 +12,13 @@ from kubectl_plugin.reports.pod.oom import OOMOnNode
 from kubectl_plugin.reports.pod.pod_pressure import OOMStandingReport, PodPressureReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.node.node_words import pod_platform_section
-from kubectl_plugin.views.pod.dry_run import dry_run_section
+from kubectl_plugin.views.pod.admission_words import dry_run_section, pod_security_section, webhook_lines
 from kubectl_plugin.views.pod.ending import stop_lines
 from kubectl_plugin.views.pod.last_end import last_end_section
 from kubectl_plugin.views.pod.oom import no_score
-from kubectl_plugin.views.pod.own_webhook import webhook_lines
 from kubectl_plugin.views.pod.pod_pressure import ASSUMED, distinct_places, own_limit_lines
 from kubectl_plugin.views.pod.pod_words import force_section, granted_line, limited_in_part, priority_section
 from kubectl_plugin.views.pod.qos import qos_section
-from kubectl_plugin.views.pod.refusal_words import pod_security_section
 from kubectl_plugin.views.pod.safety_words import guard_words, second_writers_section, unfenced_from
 from kubectl_plugin.views.pod.volume_move import moving_section
 from kubectl_plugin.views.scheduling.budget_words import budget_section

@@ -9,7 +9,7 @@ from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.manifest import job_words, range_words
-from kubectl_plugin.views.pod.own_webhook import webhook_lines
+from kubectl_plugin.views.pod.admission_words import webhook_lines
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import holder_words
 from kubectl_plugin.views.scheduling.budget_words import blocked_words, budgets_table, drain_leads, hold_words

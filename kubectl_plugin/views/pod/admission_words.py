@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Section
-from kubectl_plugin.views.words import amount
+from kubectl_plugin.reports.pod.dry_run import AddedField, DryRunReport, DryRunVerdict
+from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
+from kubectl_plugin.views.words import amount, counted, listed
 from podrules.admission.admitted_pod import PodRefusal, RejectedBy
 from podrules.api.refusals import RefusedFor, Refuser, refuser
 
@@ -136,3 +139,80 @@ def refusal_term(refusal: PodRefusal) -> str:
 def pod_security_section(warning: str) -> Section:
     """The warning of Pod Security when the pod is created; empty without one."""
     return Section("Pod Security", (f"warns: {warning}",) if warning else ())
+
+
+# The result of the API server's dry run in words.
+
+
+def dry_run_section(report: DryRunReport | None) -> Section:
+    """The verdict on each object, the warnings, and what admission adds; empty without a dry run."""
+    return Section("Dry run", tuple(_lines(report)) if report is not None else ())
+
+
+def _lines(report: DryRunReport) -> Iterator[str]:
+    for verdict in report.verdicts:
+        yield _verdict_words(verdict)
+    if report.unanswered:
+        yield "the rest of this page is computed locally, without the API server"
+    elif not report.refusal:
+        yield "asked as you: its controller may get another answer if rules depend on the user"
+    for warning in report.warnings:
+        yield f"warning: {warning}"
+    yield from _added_lines(report.added)
+
+
+def _verdict_words(verdict: DryRunVerdict) -> str:
+    name = "the pod that it makes" if verdict.object == "pod" else verdict.object
+    if verdict.unanswered:
+        return f"{name}: no answer: {verdict.unanswered}"
+    if verdict.refusal:
+        return f"{name}: refused"
+    return f"{name}: the API server accepts {'this change of it' if verdict.applied else 'it'}"
+
+
+def _added_lines(added: Sequence[AddedField]) -> Iterator[str]:
+    """A line for each plugin or webhook, in the order of the fields."""
+    ordered = sorted(added, key=lambda one: one.by)
+    for by, group in groupby(ordered, key=lambda one: one.by):
+        items = list(group)
+        for verb, some in (("added", [one for one in items if not one.changed]), ("changed", _changed(items))):
+            if some:
+                yield f"{verb} at admission{_by_words(by)}: {listed([one.what for one in some])}"
+
+
+def _changed(items: Sequence[AddedField]) -> list[AddedField]:
+    return [one for one in items if one.changed]
+
+
+def _by_words(by: str) -> str:
+    return f" by {by}" if by else ", by a webhook or policy that is not recorded"
+
+
+# What the webhook of kubectl qos does to a new pod, in words.
+
+_SHOWN: Final = 3
+"""Constraints that are named before they are counted."""
+
+
+def webhook_lines(report: OwnWebhookReport | None) -> Iterator[str]:
+    """What it writes and warns about, and what is unknown; nothing if it leaves the pod unchanged."""
+    if report is None:
+        return
+    writes = []
+    if report.priority_class_name:
+        writes.append(f"priorityClassName {report.priority_class_name} (default class of namespace {report.namespace})")
+    if constraints := report.topology_spread_constraints:
+        keys = listed(
+            [f"maxSkew {one.max_skew} by {one.topology_key} ({one.when_unsatisfiable})" for one in constraints]
+        )
+        number = counted(len(constraints), "topologySpreadConstraint")
+        writes.append(f"{number} ({report.constraints_origin}): {keys}")
+    if report.unready:
+        result = "pods are stored without it" if report.unready == "Ignore" else "the API server rejects all pods"
+        lacks = "no caBundle in its configuration" if report.untrusted else "no ready pod"
+        yield f"{report.webhook} has {lacks}: {result} (failurePolicy {report.unready})"
+    will = "would write" if report.unready else "will write"
+    if writes:
+        yield f"{report.webhook} {will}: {'; '.join(writes)}"
+    yield from (f"{report.webhook} warns: {one}" for one in report.warnings)
+    yield from (f"unknown what it writes: {one}" for one in report.unknown)
