@@ -25,15 +25,15 @@ from kubectl_plugin.views.node.silent_node import (
 from kubectl_plugin.views.pod.admission_words import refusal_remedy
 from kubectl_plugin.views.pod.claim_words import SEE_PROVISIONER, binding_sentences, claim_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
-from kubectl_plugin.views.pod.health_words import state_verdict
-from kubectl_plugin.views.pod.safety_words import second_writers_sentence
-from kubectl_plugin.views.pod.stuck_words import (
+from kubectl_plugin.views.pod.health_words import (
     autoscaler_words,
     ending_verdict,
     repeated_sentences,
     starting_verdict,
+    state_verdict,
     unseen_words,
 )
+from kubectl_plugin.views.pod.safety_words import second_writers_sentence
 from kubectl_plugin.views.pod.volume_move import advice_words, waiting_words
 from kubectl_plugin.views.scheduling.budget_words import ends_words, remedy_words
 from kubectl_plugin.views.scheduling.placement import why_no_node

@@ -17,8 +17,7 @@ from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.node.pressure import near_limit_words
 from kubectl_plugin.views.pod.admission_words import creation_remedy, refusal_remedy
 from kubectl_plugin.views.pod.ending import kept_words
-from kubectl_plugin.views.pod.health_words import why_words
-from kubectl_plugin.views.pod.stuck_words import repeated_sentences
+from kubectl_plugin.views.pod.health_words import repeated_sentences, why_words
 from kubectl_plugin.views.rollout_words import old_words, rollout_verdicts, said_words, schedule_verdict
 from kubectl_plugin.views.words import bounded, clock, counted, cut, lasting
 from podrules.api.model.instant import instant

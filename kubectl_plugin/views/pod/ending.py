@@ -12,8 +12,8 @@ from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.node.node_words import NOT_KNOWN
 from kubectl_plugin.views.node.silent_node import ended_line, quiet_node, quiet_stop_lines
 from kubectl_plugin.views.pod.admission_words import CONFIGURATIONS
+from kubectl_plugin.views.pod.health_words import running_names
 from kubectl_plugin.views.pod.safety_words import holder_words
-from kubectl_plugin.views.pod.stuck_words import running_names
 from kubectl_plugin.views.words import clock, listed
 from podrules.api.model.instant import later
 from podrules.ending.deleted_pod import JOB_TRACKING, PATIENCE, Ending

@@ -17,7 +17,7 @@ from kubectl_plugin.views.pod.admission_words import dry_run_section, pod_securi
 from kubectl_plugin.views.pod.claim_words import claim_command, volume_command
 from kubectl_plugin.views.pod.container_words import container_words
 from kubectl_plugin.views.pod.ending import stop_lines, tracking_commands
-from kubectl_plugin.views.pod.health_commands import health_commands
+from kubectl_plugin.views.pod.health_words import health_commands
 from kubectl_plugin.views.pod.last_end import last_end_section
 from kubectl_plugin.views.pod.oom import oom_section
 from kubectl_plugin.views.pod.pod_brief import brief_sections

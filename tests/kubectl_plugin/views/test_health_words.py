@@ -15,8 +15,7 @@ from kubectl_plugin.render.page import Row, Section
 from kubectl_plugin.reports.pod.pod_report import PodFacts, PodInCluster, pod_report
 from kubectl_plugin.reports.pod.pod_risk import PodRisk, pod_risk
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
-from kubectl_plugin.views.pod.health_commands import health_commands
-from kubectl_plugin.views.pod.health_words import state_line, state_verdict
+from kubectl_plugin.views.pod.health_words import health_commands, state_line, state_verdict
 from kubectl_plugin.views.pod.pod_page import pod_page
 from podrules.api.features import REFERENCE
 from podrules.api.model.decode import from_object
