@@ -15,9 +15,9 @@ from kubectl_plugin.reports.node.node_condition import NOT_READY, node_standing
 from kubectl_plugin.reports.node.partitions import PartitionsReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
 from kubectl_plugin.views.node.node_words import remedies
-from kubectl_plugin.views.pod.force_words import FORCE_LEADS
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import (
+    FORCE_LEADS,
     bound_words,
     collected_too_early,
     guarded,

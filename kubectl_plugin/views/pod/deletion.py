@@ -14,17 +14,21 @@ from kubectl_plugin.reports.pod.deletion import DeletionReport, Stakes
 from kubectl_plugin.reports.steps import Step, StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Severity, Verdict
 from kubectl_plugin.views.node.node_words import PROVIDER
-from kubectl_plugin.views.pod.force_words import FORCE_LEADS, FORCE_SEVERITIES, no_process_words, safe_or_not, safer
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import (
+    FORCE_LEADS,
+    FORCE_SEVERITIES,
     bound_words,
     finalizer_words,
     forcing_words,
     guard_words,
     holder_words,
+    no_process_words,
     off_sentences,
     owner_risk,
     reach_words,
+    safe_or_not,
+    safer,
     until_words,
 )
 from kubectl_plugin.views.scheduling.budget_words import remedy_words

@@ -10,14 +10,16 @@ from kubectl_plugin.reports.pod.pod_priority import PriorityReport
 from kubectl_plugin.reports.pod.pod_report import MUTATING_WEBHOOKS, PodReport
 from kubectl_plugin.views.node.node_words import PROVIDER
 from kubectl_plugin.views.node.silent_node import force_first, force_lines, quiet_node
-from kubectl_plugin.views.pod.force_words import FORCE_LEADS, no_process_words, two_writers
 from kubectl_plugin.views.pod.safety_words import (
+    FORCE_LEADS,
     bound_words,
     collected_too_early,
     forcing_words,
+    no_process_words,
     owner_risk,
     owner_risk_briefly,
     reach_words,
+    two_writers,
     until_words,
 )
 from kubectl_plugin.views.scheduling.preemption import disabled_words
