@@ -23,7 +23,6 @@ from kubectl_plugin.views.node.silent_node import (
     stuck_sentences,
 )
 from kubectl_plugin.views.pod.admission_words import refusal_remedy
-from kubectl_plugin.views.pod.claim_words import SEE_PROVISIONER, binding_sentences, claim_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
 from kubectl_plugin.views.pod.health_words import (
     autoscaler_words,
@@ -34,7 +33,13 @@ from kubectl_plugin.views.pod.health_words import (
     unseen_words,
 )
 from kubectl_plugin.views.pod.safety_words import second_writers_sentence
-from kubectl_plugin.views.pod.volume_move import advice_words, waiting_words
+from kubectl_plugin.views.pod.volume_words import (
+    SEE_PROVISIONER,
+    advice_words,
+    binding_sentences,
+    claim_sentences,
+    waiting_words,
+)
 from kubectl_plugin.views.scheduling.budget_words import ends_words, remedy_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, preemptor_words, room_words

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from cluster_io.demo import demo_objects
-from kubectl_plugin.views.pod.volume_move import waiting_words
+from kubectl_plugin.views.pod.volume_words import waiting_words
 from podrules.ending.attachment import MoveStep, VolumePosition, WaitsFor
 from tests.kubectl_plugin.running import run
 

@@ -26,7 +26,7 @@ from kubectl_plugin.views.pod.safety_words import (
     ordinal_words,
     unfenced_from,
 )
-from kubectl_plugin.views.pod.volume_move import detach_overdue
+from kubectl_plugin.views.pod.volume_words import detach_overdue
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, cut, duration, listed

@@ -20,7 +20,7 @@ from kubectl_plugin.views.pod.pod_pressure import ASSUMED, distinct_places, own_
 from kubectl_plugin.views.pod.pod_words import force_section, granted_line, limited_in_part, priority_section
 from kubectl_plugin.views.pod.qos import qos_section
 from kubectl_plugin.views.pod.safety_words import guard_words, second_writers_section, unfenced_from
-from kubectl_plugin.views.pod.volume_move import moving_section
+from kubectl_plugin.views.pod.volume_words import moving_section
 from kubectl_plugin.views.scheduling.budget_words import budget_section
 from kubectl_plugin.views.scheduling.preemption import preemptors_section
 from kubectl_plugin.views.unread import unread_lines

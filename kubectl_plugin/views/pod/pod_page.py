@@ -14,7 +14,6 @@ from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.views.node.node_words import pod_platform_section, reach_commands
 from kubectl_plugin.views.node.silent_node import quiet_node
 from kubectl_plugin.views.pod.admission_words import dry_run_section, pod_security_section, refusal_term, webhook_lines
-from kubectl_plugin.views.pod.claim_words import claim_command, volume_command
 from kubectl_plugin.views.pod.container_words import container_words
 from kubectl_plugin.views.pod.ending import stop_lines, tracking_commands
 from kubectl_plugin.views.pod.health_words import health_commands
@@ -25,7 +24,7 @@ from kubectl_plugin.views.pod.pod_pressure import pressure_section
 from kubectl_plugin.views.pod.pod_words import force_section, granted_line, limited_in_part, priority_section
 from kubectl_plugin.views.pod.qos import qos_section
 from kubectl_plugin.views.pod.safety_words import guard_words, second_writers_section
-from kubectl_plugin.views.pod.volume_move import moving_section
+from kubectl_plugin.views.pod.volume_words import claim_command, moving_section, volume_command
 from kubectl_plugin.views.scheduling.budget_words import budget_section
 from kubectl_plugin.views.scheduling.placement import placement_parts
 from kubectl_plugin.views.scheduling.preemption import preemptors_section

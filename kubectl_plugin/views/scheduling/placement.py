@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.reports.pod.pod_report import PodReport
-from kubectl_plugin.views.pod.claim_words import awaited_words, claim_lines, claim_sentences, volume_sentences
+from kubectl_plugin.views.pod.volume_words import awaited_words, claim_lines, claim_sentences, volume_sentences
 from kubectl_plugin.views.scheduling.changes import remedy_words, ways_out
 from kubectl_plugin.views.scheduling.preemption import (
     defeated_words,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from kubectl_plugin.views.pod.claim_words import claim_command, claim_lines, claim_sentences
+from kubectl_plugin.views.pod.volume_words import claim_command, claim_lines, claim_sentences
 from podrules.scheduling.placement.outcome import ClaimProblem, ClaimTrouble
 from tests.kubectl_plugin.running import run
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kubectl_plugin.views.pod.claim_words import claim_sentences
+from kubectl_plugin.views.pod.volume_words import claim_sentences
 from podrules.api.model.decode import from_object
 from podrules.scheduling.placement.likely import likely_placement
 from podrules.scheduling.placement.outcome import ClaimProblem, ClaimTrouble, Placement, PlacementOutcome

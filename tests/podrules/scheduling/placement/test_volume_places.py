@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from kubectl_plugin.views.pod.claim_words import volume_sentences
+from kubectl_plugin.views.pod.volume_words import volume_sentences
 from podrules.scheduling.placement.outcome import VolumePlace
 from tests.podrules.scheduling.placement.building import Json, make_node, place
 from tests.podrules.scheduling.placement.test_claim_problems import BOUND, claim, storage_class, using, volume
