@@ -17,11 +17,16 @@ from kubectl_plugin.views.pod.admission_words import dry_run_section, pod_securi
 from kubectl_plugin.views.pod.container_words import container_words
 from kubectl_plugin.views.pod.ending import stop_lines, tracking_commands
 from kubectl_plugin.views.pod.health_words import health_commands
-from kubectl_plugin.views.pod.last_end import last_end_section
 from kubectl_plugin.views.pod.oom import oom_section
-from kubectl_plugin.views.pod.pod_brief import brief_sections
+from kubectl_plugin.views.pod.pod_brief import (
+    brief_sections,
+    force_section,
+    granted_line,
+    last_end_section,
+    limited_in_part,
+    priority_section,
+)
 from kubectl_plugin.views.pod.pod_pressure import pressure_section
-from kubectl_plugin.views.pod.pod_words import force_section, granted_line, limited_in_part, priority_section
 from kubectl_plugin.views.pod.qos import qos_section
 from kubectl_plugin.views.pod.safety_words import guard_words, second_writers_section
 from kubectl_plugin.views.pod.volume_words import claim_command, moving_section, volume_command
