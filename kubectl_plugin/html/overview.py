@@ -27,6 +27,7 @@ from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEn
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity, VerdictCode, most_urgent
+from kubectl_plugin.views.caveats import assumed_words, unread_lines, version_note_words
 from kubectl_plugin.views.cluster.cluster_page import (
     SummaryFinding,
     budget_words,
@@ -43,8 +44,6 @@ from kubectl_plugin.views.died.causes import by_cause
 from kubectl_plugin.views.node.node_flags import node_state
 from kubectl_plugin.views.node.partitions import partitions_pages
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS
-from kubectl_plugin.views.unread import assumed_words, unread_lines
-from kubectl_plugin.views.version_notes import version_note_words
 from kubectl_plugin.views.words import ago, cores, counted, memory
 from podrules.api.model.pod import PodQOSClass
 from podrules.scheduling.skew import WorkloadSpread

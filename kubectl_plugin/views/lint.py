@@ -10,7 +10,7 @@ from kubectl_plugin.render.command import why
 from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.lint import LintFinding, LintReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
-from kubectl_plugin.views.version_notes import versions_section
+from kubectl_plugin.views.caveats import versions_section
 from kubectl_plugin.views.words import counted, listed
 from podrules.lint.finding import Level
 

@@ -20,10 +20,9 @@ from kubectl_plugin.reports.related import (
 )
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, lacking
 from kubectl_plugin.reports.workload.rollout import ReportedReason
+from kubectl_plugin.views.caveats import assumed_words, unread_lines, versions_section
 from kubectl_plugin.views.pod.volume_words import claim_command, claim_sentences, missing_driver, volume_sentences
 from kubectl_plugin.views.scheduling.budget_words import remedy_words
-from kubectl_plugin.views.unread import assumed_words, unread_lines
-from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import ago, amount, bounded, counted, cut, listed
 from kubectl_plugin.views.workload_words import node_word
 from podrules.admission.admitted_pod import QuotaRoom

@@ -23,13 +23,12 @@ from kubectl_plugin.reports.related import RelatedReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, most_urgent, worst_few
 from kubectl_plugin.reports.workload.workload_pods import PodCounts
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
+from kubectl_plugin.views.caveats import VersionNotes, assumed_words, unread_lines
 from kubectl_plugin.views.node.node_lines import nearest_threshold
 from kubectl_plugin.views.node.node_page import finding_words, node_condition, node_verdict
 from kubectl_plugin.views.pod.admission_words import creation_remedy
 from kubectl_plugin.views.related import related_verdict
-from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.verdict import verdict
-from kubectl_plugin.views.version_notes import VersionNotes
 from kubectl_plugin.views.words import clock, counted
 from kubectl_plugin.views.workload_words import count_words, new_pods_refused, node_word, refusal_of, standing
 from podrules.api.model.pod import PodQOSClass

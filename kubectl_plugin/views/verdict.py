@@ -13,6 +13,7 @@ from kubectl_plugin.reports.pod.pod_priority import PriorityReport
 from kubectl_plugin.reports.pod.pod_report import PodReport, RefusedField
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
+from kubectl_plugin.views.caveats import assumed_words
 from kubectl_plugin.views.node.node_words import NOT_KNOWN, node_sentences, overdue_sentences
 from kubectl_plugin.views.node.pressure import pressed_sentences
 from kubectl_plugin.views.node.silent_node import (
@@ -43,7 +44,6 @@ from kubectl_plugin.views.pod.volume_words import (
 from kubectl_plugin.views.scheduling.budget_words import ends_words, remedy_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, preemptor_words, room_words
-from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.words import counted, for_words, listed, quoted, resource_amount
 from podrules.admission.resize_room import ResizeRoom
 from podrules.api.model.instant import instant

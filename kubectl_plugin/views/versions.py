@@ -18,8 +18,7 @@ from kubectl_plugin.reports.versions import (
     RunningVersion,
     VersionsReport,
 )
-from kubectl_plugin.views.unread import assumed_words, unread_lines
-from kubectl_plugin.views.version_notes import versions_section
+from kubectl_plugin.views.caveats import assumed_words, unread_lines, versions_section
 from kubectl_plugin.views.words import counted, cpu, listed, memory
 from podrules.api.features import VERIFIED, minor_of
 from podrules.pod.versions import Component

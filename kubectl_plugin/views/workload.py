@@ -11,10 +11,10 @@ from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.verdict import Severity, Verdict, joined_verdict, lacking
 from kubectl_plugin.reports.workload.workload_pods import WorkloadPod
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
+from kubectl_plugin.views.caveats import assumed_words
 from kubectl_plugin.views.pod.admission_words import creation_commands
 from kubectl_plugin.views.pod.pod_page import pod_page, unread_section
 from kubectl_plugin.views.scheduling.spread_words import domain_words, skew_words
-from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import ago, counted
 from kubectl_plugin.views.workload_words import by_trouble, new_pods_refused, place_words, refusal_of, standing

@@ -10,6 +10,7 @@ from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, most_urgent
+from kubectl_plugin.views.caveats import assumed_words, unread_lines, versions_section
 from kubectl_plugin.views.cluster.cluster_page import (
     SummaryFinding,
     asked_words,
@@ -20,8 +21,6 @@ from kubectl_plugin.views.cluster.cluster_page import (
 )
 from kubectl_plugin.views.cluster.report_changes import changes_sentences, changes_tables, news
 from kubectl_plugin.views.node.node_flags import NodeMark, node_flags
-from kubectl_plugin.views.unread import assumed_words, unread_lines
-from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, listed, memory
 
 _MAX_NAMED: Final = 3

@@ -12,6 +12,7 @@ from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.end_report import EndReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
+from kubectl_plugin.views.caveats import unread_lines, versions_section
 from kubectl_plugin.views.died.causes import (
     CAUSES,
     MOST_CHOICES,
@@ -25,8 +26,6 @@ from kubectl_plugin.views.died.causes import (
 from kubectl_plugin.views.died.sentences import rejection_words
 from kubectl_plugin.views.pod.container_words import decisive, end_words
 from kubectl_plugin.views.scheduling.preemption import preemptor_name
-from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, cut, lasting, listed, when_words
 from podrules.api.model.instant import instant, later
 from podrules.ending.died.cause import Cause, Clue, EvidenceSource, Grade

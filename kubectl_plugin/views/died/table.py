@@ -11,10 +11,9 @@ from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.reports.end_report import EndReport
 from kubectl_plugin.reports.verdict import Severity, most_urgent
+from kubectl_plugin.views.caveats import VersionNotes, assumed_words, unread_lines
 from kubectl_plugin.views.died.causes import causes_words, may_run_on
 from kubectl_plugin.views.died.page import end_verdict
-from kubectl_plugin.views.unread import assumed_words, unread_lines
-from kubectl_plugin.views.version_notes import VersionNotes
 from kubectl_plugin.views.words import counted, lasting, listed, when_words
 from podrules.api.model.pod import Pod
 from podrules.ending.died.cause import Grade

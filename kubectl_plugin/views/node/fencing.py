@@ -12,6 +12,7 @@ from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.node.fencing import FenceReport
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Severity, Verdict, lacking
+from kubectl_plugin.views.caveats import assumed_words, versions_section
 from kubectl_plugin.views.node.partitions import (
     bound_sentences,
     budgets_section,
@@ -25,8 +26,6 @@ from kubectl_plugin.views.node.partitions import (
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import guarded, off_sentences, reach_words, unfenced_from
 from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
-from kubectl_plugin.views.unread import assumed_words
-from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, listed
 from podrules.node.reachability import Reach
 from podrules.pod.reading import Access

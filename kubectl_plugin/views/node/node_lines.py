@@ -17,11 +17,10 @@ from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport
 from kubectl_plugin.reports.node.node_use import NodeUse, ThresholdReport
 from kubectl_plugin.reports.verdict import Severity, most_urgent, worst_few
+from kubectl_plugin.views.caveats import VersionNotes, unread_lines
 from kubectl_plugin.views.node.node_page import finding_words, node_condition, signal_amount
 from kubectl_plugin.views.node.node_pressure import node_pressure_verdict
 from kubectl_plugin.views.node.pressure import candidate_name, pressure_names
-from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.version_notes import VersionNotes
 from kubectl_plugin.views.words import counted
 from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.usage import Nearness, UsageSource, headroom_nearness

@@ -12,6 +12,7 @@ from kubectl_plugin.reports.node.node_condition import node_standing
 from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.node.node_use import NodeUse, ThresholdReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
+from kubectl_plugin.views.caveats import unread_lines, versions_section
 from kubectl_plugin.views.evictor_words import going_verdict, held_words
 from kubectl_plugin.views.node.node_words import count_words, node_platform_section, reach_commands
 from kubectl_plugin.views.node.pressure import (
@@ -24,8 +25,6 @@ from kubectl_plugin.views.node.pressure import (
 )
 from kubectl_plugin.views.pod.safety_words import off_sentences, reach_words
 from kubectl_plugin.views.scheduling.scheduler_plugins import nominated_pods_words
-from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import amount, clock, counted, cut, duration, listed, memory, when_words
 from kubectl_plugin.views.workload_words import node_word
 from podrules.api.model.instant import instant

@@ -12,6 +12,7 @@ from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.reports.node.node_pressure import EvictionOrderReport, NodePressureReport, OOMOrderReport, node_use
 from kubectl_plugin.reports.node.node_use import NodeUse
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
+from kubectl_plugin.views.caveats import assumed_words, unread_lines, versions_section
 from kubectl_plugin.views.node.node_page import (
     full_section,
     node_findings,
@@ -34,8 +35,6 @@ from kubectl_plugin.views.node.pressure import (
     unless_words,
 )
 from kubectl_plugin.views.scheduling.budget_words import drain_leads, hold_words
-from kubectl_plugin.views.unread import assumed_words, unread_lines
-from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import listed, memory, memory_qos_values
 from podrules.api.model.pod import PodQOSClass
 from podrules.node.eviction.thresholds import INODES, PIDS, Signal

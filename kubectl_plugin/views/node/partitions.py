@@ -14,6 +14,7 @@ from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.reports.node.node_condition import NOT_READY, node_standing
 from kubectl_plugin.reports.node.partitions import PartitionsReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
+from kubectl_plugin.views.caveats import assumed_words, versions_section
 from kubectl_plugin.views.node.node_words import remedies
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import (
@@ -27,8 +28,6 @@ from kubectl_plugin.views.pod.safety_words import (
     unfenced_from,
 )
 from kubectl_plugin.views.pod.volume_words import detach_overdue
-from kubectl_plugin.views.unread import assumed_words
-from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, cut, duration, listed
 from podrules.api.model.instant import later
 from podrules.ending.attachment import FORCE_DETACH_AFTER

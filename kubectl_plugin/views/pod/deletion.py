@@ -13,6 +13,7 @@ from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.pod.deletion import DeletionReport, Stakes
 from kubectl_plugin.reports.steps import Step, StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Severity, Verdict
+from kubectl_plugin.views.caveats import versions_section
 from kubectl_plugin.views.node.node_words import PROVIDER
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import (
@@ -33,7 +34,6 @@ from kubectl_plugin.views.pod.safety_words import (
 )
 from kubectl_plugin.views.scheduling.budget_words import remedy_words
 from kubectl_plugin.views.steps import outcome_verdict, refused_sentences, unanswered
-from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, listed
 from podrules.api.model.base import ObjectMeta
 from podrules.ending.deleted_pod import holders

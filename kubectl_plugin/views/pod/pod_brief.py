@@ -12,6 +12,7 @@ from kubectl_plugin.reports.pod.oom import OOMOnNode
 from kubectl_plugin.reports.pod.pod_pressure import OOMStandingReport, PodPressureReport
 from kubectl_plugin.reports.pod.pod_priority import PriorityReport
 from kubectl_plugin.reports.pod.pod_report import MUTATING_WEBHOOKS, PodReport
+from kubectl_plugin.views.caveats import unread_lines, versions_section
 from kubectl_plugin.views.node.node_words import PROVIDER, pod_platform_section
 from kubectl_plugin.views.node.silent_node import force_first, force_lines, quiet_node
 from kubectl_plugin.views.pod.admission_words import dry_run_section, pod_security_section, webhook_lines
@@ -37,8 +38,6 @@ from kubectl_plugin.views.pod.safety_words import (
 from kubectl_plugin.views.pod.volume_words import moving_section
 from kubectl_plugin.views.scheduling.budget_words import budget_section
 from kubectl_plugin.views.scheduling.preemption import disabled_words, preemptors_section
-from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import amount, counted, listed, ordinal, quoted
 from podrules.ending.died.of_pod import EndOf
 from podrules.node.eviction.thresholds import Signal

@@ -11,6 +11,7 @@ from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.node.node_facts import NodeFacts
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport
+from kubectl_plugin.views.caveats import unread_lines, versions_section
 from kubectl_plugin.views.node.node_words import pod_platform_section, reach_commands
 from kubectl_plugin.views.node.silent_node import quiet_node
 from kubectl_plugin.views.pod.admission_words import dry_run_section, pod_security_section, refusal_term, webhook_lines
@@ -33,9 +34,7 @@ from kubectl_plugin.views.pod.volume_words import claim_command, moving_section,
 from kubectl_plugin.views.scheduling.budget_words import budget_section
 from kubectl_plugin.views.scheduling.placement import placement_parts
 from kubectl_plugin.views.scheduling.preemption import preemptors_section
-from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.verdict import refused_words, verdict
-from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import amount, listed, memory, memory_qos_values
 from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME, PodQOSClass
 from podrules.ending.attachment import WaitsFor

@@ -14,6 +14,7 @@ from kubectl_plugin.reports.pod.pod_pressure import (
     PodPressureReport,
 )
 from kubectl_plugin.reports.pod.pod_report import PodReport
+from kubectl_plugin.views.caveats import unread_lines
 from kubectl_plugin.views.node.pressure import (
     LISTED_LIMIT_PERCENT,
     SIGNAL_NAMES,
@@ -23,7 +24,6 @@ from kubectl_plugin.views.node.pressure import (
     oom_terms,
     over_words,
 )
-from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import listed, memory, place_words
 from podrules.node.eviction.thresholds import Signal
 from podrules.node.pressure.node import OOMScope

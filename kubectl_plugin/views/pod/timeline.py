@@ -17,6 +17,7 @@ from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.verdict import Severity, most_urgent
+from kubectl_plugin.views.caveats import assumed_words, unread_lines, versions_section
 from kubectl_plugin.views.node.node_words import node_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, held_by
 from kubectl_plugin.views.pod.safety_words import finalizer_words
@@ -29,8 +30,6 @@ from kubectl_plugin.views.pod.timeline_words import (
     what_words,
     why_words,
 )
-from kubectl_plugin.views.unread import assumed_words, unread_lines
-from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, listed
 from podrules.api.model.instant import later
 from podrules.ending.timeline.events import (

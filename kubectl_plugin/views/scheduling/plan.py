@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
+from kubectl_plugin.views.caveats import assumed_words, versions_section
 from kubectl_plugin.views.manifest import job_words, range_words
 from kubectl_plugin.views.pod.admission_words import webhook_lines
 from kubectl_plugin.views.pod.pod_page import unread_section
@@ -32,9 +33,7 @@ from kubectl_plugin.views.scheduling.plan_more import (
     weightiest,
 )
 from kubectl_plugin.views.scheduling.spread_words import left_out_words
-from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.verdict import also_refused, refused_words
-from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, lasting, listed
 from podrules.api.model.instant import span
 from podrules.scheduling.placement.planned import AchievedSpread, PlannedSpec, UnmovedPod

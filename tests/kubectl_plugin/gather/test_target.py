@@ -29,10 +29,10 @@ from kubectl_plugin.reports.cluster.cluster_report import cluster_report
 from kubectl_plugin.reports.node.fencing import FenceReport
 from kubectl_plugin.reports.steps import Step, StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Severity
+from kubectl_plugin.views.caveats import unread_lines
 from kubectl_plugin.views.node.fencing import fence_page, unfence_page
 from kubectl_plugin.views.node.fencing import state_words as fencing_state
 from kubectl_plugin.views.pod.deletion import state_words as deletion_state
-from kubectl_plugin.views.unread import unread_lines
 from podrules.api.model.base import ObjectMeta
 from podrules.api.plain_names import NO_COMMAND
 from podrules.pod.reading import UnreadInput

@@ -14,7 +14,7 @@ from cluster_io.gather import Gatherer
 from cluster_io.kinds import NODES
 from cluster_io.node_usage import read_usages
 from kubectl_plugin.render.command import Target
-from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.caveats import unread_lines
 from podrules.pod.reading import UnreadInput
 from tests.cluster_io.recording import RecordingSource
 from tests.kubectl_plugin.running import run
