@@ -18,10 +18,10 @@ from kubectl_plugin.views.node.partitions import waiting_words
 from kubectl_plugin.views.pod.admission_words import creation_remedy
 from kubectl_plugin.views.pod.risk_words import RISK_MEANINGS, RISK_SEVERITY, RISK_WORDS, urgency_words
 from kubectl_plugin.views.pod.volume_words import claim_sentences
-from kubectl_plugin.views.rollout_words import without_fields
 from kubectl_plugin.views.scheduling.budget_words import remedy_words
 from kubectl_plugin.views.scheduling.spread_words import domain_words, skew_words
 from kubectl_plugin.views.words import ago, counted, listed
+from kubectl_plugin.views.workload_words import without_fields
 from podrules.node.pressure.usage import UsageSource
 from podrules.node.reachability import Reach
 from podrules.scheduling.skew import WorkloadSpread
