@@ -31,8 +31,7 @@ from kubectl_plugin.reports.node.node_pressure import node_pressure_report
 from kubectl_plugin.reports.node.node_report import node_report
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.pod.pod_risk import PodRisk, may_have_no_place
-from kubectl_plugin.views.cluster.cluster_page import findings
-from kubectl_plugin.views.cluster.cluster_terminal import report_verdict, summary_page, written_page
+from kubectl_plugin.views.cluster.cluster_page import findings, report_verdict, summary_page, written_page
 from kubectl_plugin.views.node.node_pressure import node_pressure_page
 from kubectl_plugin.views.pod.pod_page import pod_page
 from podrules.api.plain_names import is_plain_name

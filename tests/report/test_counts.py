@@ -24,9 +24,9 @@ from kubectl_plugin.views.cluster.cluster_page import (
     findings,
     headline,
     pods_by_severity,
+    report_verdict,
     spread_words,
 )
-from kubectl_plugin.views.cluster.cluster_terminal import report_verdict
 from kubectl_plugin.views.node.node_flags import NodeMark, node_flags, node_state
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS
 from tests.kubectl_plugin.running import run
