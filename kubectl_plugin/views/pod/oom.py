@@ -58,17 +58,17 @@ def _rows(entry: OOMOnNode, place: str) -> Iterator[Row]:
     values = {(score.value, score.rule) for score in entry.containers}
     first = entry.containers[0] if entry.containers else None
     if first is not None and len(values) == 1 and first.rule in _ONE_FOR_ALL and first.own is None:
-        yield Row((str(first.value), "all containers", _reason(first, place)))
+        yield Row((str(first.value), "all containers", _score_reason(first, place)))
         return
     for score in entry.containers:
-        reason = _reason(score, place)
+        reason = _score_reason(score, place)
         if score.own is not None:
             written = f"kube-proxy writes it itself ({own_words(score.own)})"
             reason = f"{written}; the kubelet sets {score.own.kubelet_value}: {reason}"
         yield Row((str(score.value), score.container, reason))
 
 
-def _reason(score: OOMScoreAdj, place: str) -> str:
+def _score_reason(score: OOMScoreAdj, place: str) -> str:
     match score.rule:
         case OOMRule.NODE_CRITICAL:
             return f"class system-node-critical and priority >= {SYSTEM_CRITICAL_PRIORITY}"
