@@ -17,9 +17,7 @@ from kubectl_plugin.views.node.node_words import PROVIDER, pod_platform_section
 from kubectl_plugin.views.node.silent_node import force_first, force_lines, quiet_node
 from kubectl_plugin.views.pod.admission_words import dry_run_section, pod_security_section, webhook_lines
 from kubectl_plugin.views.pod.ending import stop_lines
-from kubectl_plugin.views.pod.oom import no_score
-from kubectl_plugin.views.pod.pod_pressure import ASSUMED, distinct_places, own_limit_lines
-from kubectl_plugin.views.pod.qos import qos_section
+from kubectl_plugin.views.pod.qos import ASSUMED, distinct_places, no_score, own_limit_lines, qos_section
 from kubectl_plugin.views.pod.safety_words import (
     FORCE_LEADS,
     bound_words,

@@ -18,7 +18,6 @@ from kubectl_plugin.views.pod.admission_words import dry_run_section, pod_securi
 from kubectl_plugin.views.pod.container_words import container_words
 from kubectl_plugin.views.pod.ending import stop_lines, tracking_commands
 from kubectl_plugin.views.pod.health_words import health_commands
-from kubectl_plugin.views.pod.oom import oom_section
 from kubectl_plugin.views.pod.pod_brief import (
     brief_sections,
     force_section,
@@ -27,8 +26,7 @@ from kubectl_plugin.views.pod.pod_brief import (
     limited_in_part,
     priority_section,
 )
-from kubectl_plugin.views.pod.pod_pressure import pressure_section
-from kubectl_plugin.views.pod.qos import qos_section
+from kubectl_plugin.views.pod.qos import oom_section, pressure_section, qos_section
 from kubectl_plugin.views.pod.safety_words import guard_words, second_writers_section
 from kubectl_plugin.views.pod.volume_words import claim_command, moving_section, volume_command
 from kubectl_plugin.views.scheduling.budget_words import budget_section

@@ -4,12 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Final
 
+from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Row, Section
+from kubectl_plugin.reports.pod.oom import OOMOnNode, OOMUnknown
+from kubectl_plugin.reports.pod.pod_pressure import (
+    Assumption,
+    EvictionStandingReport,
+    OOMStandingReport,
+    PodPressureReport,
+)
 from kubectl_plugin.reports.pod.pod_qos import QOSReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
-from kubectl_plugin.views.words import counted, listed, quoted
+from kubectl_plugin.views.caveats import unread_lines
+from kubectl_plugin.views.node.pressure import (
+    LISTED_LIMIT_PERCENT,
+    SIGNAL_NAMES,
+    candidate_name,
+    eviction_separator,
+    oom_separator,
+    oom_terms,
+    over_words,
+    own_words,
+)
+from kubectl_plugin.views.words import counted, listed, memory, place_words, quoted
 from podrules.api.model.pod import PodQOSClass
+from podrules.node.eviction.thresholds import Signal
+from podrules.node.pressure.node import OOMScope
+from podrules.node.pressure.usage import UsageSource, is_near_limit, limit_percent
+from podrules.pod.oom import MIN_BURSTABLE_OOM_SCORE_ADJ, OOMRule, OOMScoreAdj
+from podrules.pod.platform import Platform
+from podrules.pod.priority import SYSTEM_CRITICAL_PRIORITY
 from podrules.pod.qos import FieldChange, QOSBlocker, QOSProblem
 
 _SHORT_WAY = 4
@@ -141,3 +167,176 @@ def _stored(qos: QOSReport) -> Iterator[str]:
         for by, entries in groupby(qos.defaulted, key=lambda entry: entry.by):
             fields = [f"{entry.field} = {entry.stored}" for entry in entries]
             yield f"stored with {listed(fields, most=4)} ({by})"
+
+
+# oom_score_adj of a pod's containers, each with the sum that it comes from.
+
+_FORMULA: Final = "1000 - 1000 x memory request / node memory, from 3 to 999"
+_UNKNOWN: Final = {
+    OOMUnknown.NODE_NOT_KNOWN: f"{_FORMULA}: unknown without a node",
+    OOMUnknown.NO_ELIGIBLE_NODE: f"{_FORMULA}: no node matches its node selector, affinity and tolerations",
+    OOMUnknown.NOT_LINUX: "none: no node that can run it is a Linux machine with a kubelet",
+    OOMUnknown.NOT_IN_RANGE: "none: the sum is not in the kernel's range, -1000 to 1000",
+}
+_ONE_FOR_ALL: Final = {OOMRule.NODE_CRITICAL, OOMRule.GUARANTEED, OOMRule.BEST_EFFORT}
+"""Rules that give all containers of a pod the same value."""
+_AT_LEAST: Final = f"Burstable gets at least {MIN_BURSTABLE_OOM_SCORE_ADJ}"
+
+
+def oom_section(report: PodReport) -> Section:
+    """The values of one pod."""
+    label = "OOM score"
+    if report.platform is not Platform.LINUX:
+        return Section(label, ())
+    if report.oom_unknown is not None:
+        return Section(label, (no_score(report, report.oom_unknown),))
+    lines: list[str | Row] = []
+    several = len(report.oom) > 1
+    bound = report.status is not None and report.status.node is not None
+    for entry, which in zip(report.oom, ("smallest", "largest"), strict=False):
+        if several:
+            lines.append(f"on the {which} node that can run it, {entry.node}:")
+        # One of several equally large nodes is named.
+        where = f" ({entry.node})" if bound else f" (as on {entry.node})"
+        lines += _rows(entry, place="" if several or not entry.node else where)
+    return Section(label, tuple(lines))
+
+
+def no_score(report: PodReport, why: OOMUnknown) -> str:
+    """Why there is no score."""
+    low = report.memory_too_low
+    if low is None:
+        return _UNKNOWN[why]
+    least = f"the {low.least} that its containers request" if low.least != "0" else low.least
+    return f"none: {low.field} is {low.value}, less than {least}, which the API server rejects"
+
+
+def _rows(entry: OOMOnNode, place: str) -> Iterator[Row]:
+    values = {(score.value, score.rule) for score in entry.containers}
+    first = entry.containers[0] if entry.containers else None
+    if first is not None and len(values) == 1 and first.rule in _ONE_FOR_ALL and first.own is None:
+        yield Row((str(first.value), "all containers", _score_reason(first, place)))
+        return
+    for score in entry.containers:
+        reason = _score_reason(score, place)
+        if score.own is not None:
+            written = f"kube-proxy writes it itself ({own_words(score.own)})"
+            reason = f"{written}; the kubelet sets {score.own.kubelet_value}: {reason}"
+        yield Row((str(score.value), score.container, reason))
+
+
+def _score_reason(score: OOMScoreAdj, place: str) -> str:
+    match score.rule:
+        case OOMRule.NODE_CRITICAL:
+            return f"class system-node-critical and priority >= {SYSTEM_CRITICAL_PRIORITY}"
+        case OOMRule.GUARANTEED | OOMRule.BEST_EFFORT:
+            return f"oom_score_adj of every {score.rule.value} pod"
+    asked, capacity = memory(score.memory_request), memory(score.memory_capacity or 0)
+    if score.pod_level_share:
+        asked = f"({asked} + {memory(score.pod_level_share)} of the pod's own request)"
+    if score.formula_value is None:
+        return f"raised: {_AT_LEAST}, also for {asked} on a node of {capacity}{place}"
+    formula = f"1000 - 1000 x {asked} / {capacity}"
+    match score.rule:
+        case OOMRule.BURSTABLE_SIDECAR:
+            return f"{formula}{place} = {score.formula_value}; lowered: a sidecar's is at most its app container's"
+        case OOMRule.BURSTABLE_FLOOR:
+            return f"{formula}{place} = {score.formula_value}; raised: {_AT_LEAST}"
+        case OOMRule.BURSTABLE_CEILING:
+            return f"{formula}{place} = 1000; lowered: only BestEffort gets 1000"
+        case _:
+            return f"{formula}{place}"
+
+
+# A pod's place when its node runs short, in words.
+
+ASSUMED: Final = {
+    Assumption.REQUESTS: "using what it requests: ",
+    Assumption.LIMITS: "using all that it may: ",
+    Assumption.MEASURED: "",
+}
+"""The beginning of a place, by the assumed usage of the pod."""
+_IDLE: Final = 8
+"""The most containers without a process that are named; the other sections name all."""
+
+
+def pressure_section(report: PodReport, *, wide: bool) -> Section:
+    """Its place in both orders; ``wide`` adds the orders for the cgroup of all pods, disks and process ids."""
+    lines: list[str | Prose] = [line for entry in distinct_places(report.pressure) for line in _lines(entry, wide=wide)]
+    if [entry.assumption for entry in report.pressure] == [Assumption.REQUESTS]:
+        lines.append("a container has no memory limit: it may become the first by using more")
+    if report.pressure and report.pressure[0].usage_source is UsageSource.METRICS:
+        lines.append("by working sets of the metrics API, which include file cache")
+    measured = [entry.node for entry in report.pressure if entry.usage_source is not UsageSource.NONE]
+    lines += unread_lines(report.pressure_unread, measured=measured)
+    return Section("Pressure", tuple(lines))
+
+
+def distinct_places(entries: Sequence[PodPressureReport]) -> list[PodPressureReport]:
+    """The distinct results: assumptions with the same result appear once."""
+    first = entries[:1]
+    return [
+        *first,
+        *(entry for entry in entries[1:] if (entry.oom, entry.evictions) != (first[0].oom, first[0].evictions)),
+    ]
+
+
+def _lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
+    lead = ASSUMED[entry.assumption]
+    for scope in (OOMScope.GLOBAL, OOMScope.KUBEPODS) if wide else (OOMScope.GLOBAL,):
+        standing = entry.oom_of(scope)
+        if standing is not None:
+            yield lead + _oom(entry, standing)
+            lead = ""
+    if entry.idle:
+        have = "container has" if len(entry.idle) == 1 else "containers have"
+        yield f"{have} no process now, so nothing for the kernel to kill: {listed(entry.idle, most=_IDLE)}"
+    yield from own_limit_lines(entry, wide=True)
+    yield from _evictions(entry, wide=wide)
+
+
+def _oom(entry: PodPressureReport, standing: OOMStandingReport) -> str:
+    place = standing.place
+    what = f"{entry.node} runs out" if standing.scope is OOMScope.GLOBAL else "pods' share of it runs out"
+    known = "" if place.rss is not None else " (by oom_score_adj only, because usage is unknown)"
+    text = (
+        f"{place_words(place.rank, standing.of, 'container')} that the kernel kills if {what}{known}: "
+        f"{place.container}, {oom_terms(place)}"
+    )
+    if standing.before is not None:
+        before = standing.before
+        text += f"; after {candidate_name(before)} ({oom_terms(before)}: {oom_separator(before)})"
+    return text
+
+
+def own_limit_lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
+    """The containers that are near their own limit; by default those that the verdict does not name."""
+    lead, own = ("container ", "own ") if wide else ("", "")
+    for standing in entry.oom if entry.assumption is Assumption.MEASURED else ():
+        if not wide and is_near_limit(standing.working_set, standing.memory):
+            continue
+        percent = limit_percent(standing.working_set or 0, standing.memory)
+        if percent >= LISTED_LIMIT_PERCENT and standing.scope is OOMScope.CONTAINER:
+            used, limit = memory(standing.working_set or 0), memory(standing.memory)
+            yield f"{lead}{standing.container} uses {percent}% of its {own}limit {limit} (working set {used})"
+
+
+def _evictions(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
+    if entry.critical:
+        yield "the kubelet never evicts it: it is critical"
+        return
+    for standing in entry.evictions:
+        if wide or standing.signal is Signal.MEMORY_AVAILABLE:
+            yield _eviction(standing)
+
+
+def _eviction(standing: EvictionStandingReport) -> str:
+    place, signal = standing.place, standing.signal
+    text = (
+        f"{place_words(place.rank, standing.of, 'pod')} that the kubelet evicts for {SIGNAL_NAMES[signal]}: "
+        f"{over_words(place, signal)}, priority {place.priority}"
+    )
+    if standing.before is not None:
+        before = standing.before
+        text += f"; after {before.namespace}/{before.pod} ({eviction_separator(before, signal)})"
+    return text
