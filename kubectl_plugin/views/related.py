@@ -94,16 +94,16 @@ def _pods_table(title: str, pods: Sequence[RelatedPod], most: int | None, *, bud
     """The table of pods, those that are not Ready first."""
     last, ordered = ("evicted now",) if budget else (), sorted(pods, key=lambda pod: pod.ready)
     rows = [
-        (pod.name, pod.node or "none", _status(pod), *(("no" if pod.refused else "yes",) if budget else ()))
+        (
+            pod.name,
+            pod.node or "none",
+            pod.status if pod.reach is None else f"Node {node_word(pod.reach)} (last: {pod.status})",
+            *(("no" if pod.refused else "yes",) if budget else ()),
+        )
         for pod in ordered[:most]
     ]
     rest = [(f"and {len(pods) - len(rows)} more (-o wide)",)] if len(pods) > len(rows) else []
     return Table(f"{counted(len(pods), 'pod')}{title}", ("pod", "node", "status", *last), (*rows, *rest))
-
-
-def _status(pod: RelatedPod) -> str:
-    """The status of a pod; on a silent node, the last known one."""
-    return pod.status if pod.reach is None else f"Node {node_word(pod.reach)} (last: {pod.status})"
 
 
 def _pod_commands(pods: Sequence[RelatedPod], namespace: str) -> Iterator[Command]:

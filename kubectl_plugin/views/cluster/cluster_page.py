@@ -169,7 +169,9 @@ def _of_nodes(report: ClusterReport) -> Iterator[SummaryFinding]:
     for mark in NodeMark:
         if nodes := marked.get(mark):
             others = mark in _OF_PODS and _has_other_pods(report, nodes)
-            if mark is NodeMark.NEAR_LIMIT and _pods_show_it(report, nodes):
+            if mark is NodeMark.NEAR_LIMIT and sum(node.near_limit for node in nodes) == sum(
+                pod.risk is PodRisk.NEAR_LIMIT for pod in report.pods
+            ):
                 continue
             fact, meaning = node_sentences(mark, nodes)
             if mark is NodeMark.SILENT:
@@ -196,11 +198,6 @@ def _has_other_pods(report: ClusterReport, nodes: Sequence[NodeEntry]) -> bool:
     """True if the nodes have more pods than the report shows."""
     names = {node.name for node in nodes}
     return sum(node.pods for node in nodes) > sum(pod.node in names for pod in report.pods)
-
-
-def _pods_show_it(report: ClusterReport, nodes: Sequence[NodeEntry]) -> bool:
-    """True if each container near its limit already appears as a finding of its pod."""
-    return sum(node.near_limit for node in nodes) == sum(pod.risk is PodRisk.NEAR_LIMIT for pod in report.pods)
 
 
 def _hanging_words(report: ClusterReport, names: Collection[str]) -> str:

@@ -19,7 +19,9 @@ def snapshot_page(report: SnapshotReport) -> Page:
     return Page(
         title=f"{report.path}, of {report.source}{server} at {clock(report.captured_at, None)}",
         verdict=tuple(_verdict(report)),
-        severity=Severity.FINE if _is_whole(report) else Severity.NOTICE,
+        severity=Severity.FINE
+        if not any(entry.not_captured for entry in report.kinds if entry.resource in _FIRST)
+        else Severity.NOTICE,
         parts=tuple(_parts(report)),
         next_commands=(qos("explain pods", comment="or pod/NAME, with -n NAMESPACE"),),
     )
@@ -62,7 +64,3 @@ def _parts(report: SnapshotReport) -> Iterator[Section]:
     if missing:
         lines = (f"{listed(kinds, most=len(kinds))}: {reason}" for reason, kinds in missing.items())
         yield Section("Not captured", tuple(lines))
-
-
-def _is_whole(report: SnapshotReport) -> bool:
-    return not any(entry.not_captured for entry in report.kinds if entry.resource in _FIRST)

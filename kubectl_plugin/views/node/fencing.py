@@ -206,7 +206,14 @@ def _next_commands(report: FenceReport, fence_command: str) -> Iterator[Command]
             yield qos("unfence node/{}", node, comment="once the machine is back")
         case _ if report.outcome is StepOutcome.NOT_CONFIRMED:
             if fence_command:
-                yield _with_fence_command(node, fence_command)
+                yield qos(
+                    "fence node/{}",
+                    node,
+                    options="--confirm",
+                    typed=(("--fence-command", fence_command),),
+                    changes=True,
+                    comment="runs the fence command",
+                )
             yield qos(
                 "fence node/{}",
                 node,
@@ -214,18 +221,6 @@ def _next_commands(report: FenceReport, fence_command: str) -> Iterator[Command]
                 changes=True,
                 comment="once you know that it is off",
             )
-
-
-def _with_fence_command(node: str, fence_command: str) -> Command:
-    """Repeats the command as a flag: the environment variable may not be set where this is pasted."""
-    return qos(
-        "fence node/{}",
-        node,
-        options="--confirm",
-        typed=(("--fence-command", fence_command),),
-        changes=True,
-        comment="runs the fence command",
-    )
 
 
 def _unfencing(node: str) -> Command:

@@ -129,7 +129,7 @@ def node_state(node: NodeEntry) -> tuple[Severity, str]:
 
 def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str]:
     """The summary of the nodes that have one mark: the fact and its meaning."""
-    name, more = _named(nodes), len(nodes) > 1
+    name, more = nodes[0].name if len(nodes) == 1 else counted(len(nodes), "node"), len(nodes) > 1
     match mark:
         case NodeMark.SILENT:
             return f"{name} {'do' if more else 'does'} not answer.", "It is unknown what still runs there."
@@ -201,8 +201,3 @@ def _nearest(nodes: Sequence[NodeEntry]) -> str:
     ]
     rest = len(levels) - len(shown)
     return f"{'; '.join(shown)}{f'; and {rest} more' if rest else ''}."
-
-
-def _named(nodes: Sequence[NodeEntry]) -> str:
-    """The name of the only node, or the number of nodes."""
-    return nodes[0].name if len(nodes) == 1 else counted(len(nodes), "node")

@@ -295,7 +295,11 @@ def _oom_table(report: NodePressureReport, order: OOMOrderReport, *, wide: bool)
             str(place.rank),
             oom_terms(place),
             *(() if unmeasured else ("-" if place.rss is None else memory(place.rss + place.swap),)),
-            *((_proc(place.proc_oom_score),) if wide and order.scope is OOMScope.GLOBAL else ()),
+            *(
+                ("" if place.proc_oom_score is None else str(place.proc_oom_score),)
+                if wide and order.scope is OOMScope.GLOBAL
+                else ()
+            ),
             candidate_name(place)
             + (f", {place.qos_class.value}" if place.qos_class else "")
             + (", writes its adj itself" if place.own else "")
@@ -323,10 +327,6 @@ def _measure(report: NodePressureReport, order: OOMOrderReport) -> str:
     if report.usage_source is UsageSource.METRICS:
         return "working set"
     return "rss + swap" if any(place.swap for place in order.places) else "rss"
-
-
-def _proc(score: int | None) -> str:
-    return "" if score is None else str(score)
 
 
 def eviction_tables(report: NodePressureReport, *, wide: bool) -> Iterator[Table]:
@@ -416,7 +416,7 @@ def own_limits(report: NodePressureReport) -> Iterator[Table]:
             memory(order.working_set or 0),
             memory(order.memory),
             "/".join(filter(None, (order.namespace, order.pod, order.container)))
-            + _first_of(order, several=len(order.places) > 1),
+            + (f": {order.places[0].container} ({oom_terms(order.places[0])})" if (len(order.places) > 1) else ""),
         )
         for order in orders
         if not (order.scope is OOMScope.POD and (order.namespace, order.pod) in single)
@@ -486,7 +486,3 @@ def _cgroup_row(one: NodeCgroup, depth: int) -> tuple[str, ...]:
         memory(config.memory) if config.memory else "max",
         f"{'  ' * depth}{name}{': ' if other else ''}{', '.join(other)}",
     )
-
-
-def _first_of(order: OOMOrderReport, *, several: bool) -> str:
-    return f": {order.places[0].container} ({oom_terms(order.places[0])})" if several else ""

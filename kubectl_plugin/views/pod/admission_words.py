@@ -175,13 +175,12 @@ def _added_lines(added: Sequence[AddedField]) -> Iterator[str]:
     ordered = sorted(added, key=lambda one: one.by)
     for by, group in groupby(ordered, key=lambda one: one.by):
         items = list(group)
-        for verb, some in (("added", [one for one in items if not one.changed]), ("changed", _changed(items))):
+        for verb, some in (
+            ("added", [one for one in items if not one.changed]),
+            ("changed", [one for one in items if one.changed]),
+        ):
             if some:
                 yield f"{verb} at admission{_by_words(by)}: {listed([one.what for one in some])}"
-
-
-def _changed(items: Sequence[AddedField]) -> list[AddedField]:
-    return [one for one in items if one.changed]
 
 
 def _by_words(by: str) -> str:

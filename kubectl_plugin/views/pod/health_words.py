@@ -310,7 +310,10 @@ def health_commands(health: Health, pod: str, namespace: str, now: datetime | No
         yield kubectl(f"logs {{}} -c {{}}{before}", pod, worst.name, namespace=namespace)
         if worst.latest.reason == OOM_KILLED:
             yield why(OOM_KILLED, comment="what helps")
-    elif health.bound and (state_verdict(health, now).severity is Severity.TROUBLE or _says_too_little(health)):
+    elif health.bound and (
+        state_verdict(health, now).severity is Severity.TROUBLE
+        or (health.phase == "Unknown" or (health.phase == "Running" and not health.ready))
+    ):
         yield kubectl("describe pod {}", pod, namespace=namespace)
 
 
@@ -321,7 +324,3 @@ def _worst(health: Health, now: datetime | None) -> ObservedContainer | None:
     if broken:
         return health.container(broken[0].container)
     return next(iter(lately_ended(health, now)), None)
-
-
-def _says_too_little(health: Health) -> bool:
-    return health.phase == "Unknown" or (health.phase == "Running" and not health.ready)

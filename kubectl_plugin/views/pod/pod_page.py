@@ -8,7 +8,6 @@ from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl, qos, why
 from kubectl_plugin.render.page import Page, Row, Section
-from kubectl_plugin.reports.node.node_facts import NodeFacts
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.views.caveats import unread_lines, versions_section
@@ -246,15 +245,10 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
     for one in report.preemptors.found[:1]:
         yield qos("explain pod/{}", one.pod.name, namespace=one.pod.namespace, comment="why it fits nowhere")
     if status.node is not None:
-        if quiet_node(report) is None and _is_there(report, status.node):
+        if quiet_node(report) is None and (status.node.ready is not None or bool(report.resources.node_allocatable)):
             yield qos("explain node/{}", status.node.name)
     elif status.unschedulable:
         yield kubectl("describe pod {}", report.name, namespace=report.namespace)
     top = report.owners[-1] if report.owners else None
     if top is not None and top.kind in {"Deployment", "StatefulSet", "DaemonSet"}:
         yield qos("explain {}/{}", top.kind.lower(), top.name, namespace=report.namespace)
-
-
-def _is_there(report: PodReport, node: NodeFacts) -> bool:
-    """Whether the pod's Node object exists: only then commands can name it."""
-    return node.ready is not None or bool(report.resources.node_allocatable)

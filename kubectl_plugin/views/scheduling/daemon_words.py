@@ -72,7 +72,7 @@ def daemon_tables(spec: PlannedSpec, *, wide: bool) -> Iterator[Table]:
     pending = spec.stopped.rejected if spec.stopped is not None else ()
     rows = [(node, group.plugin, f"{', '.join(group.reasons)}{_more(words)}") for group, node, words in _each(pending)]
     yield from _table(f"Pods of {spec.name} that stay pending", ("node", "plugin", "reason"), rows, wide=wide)
-    others = [(node, words or _verb_of_one(group)) for group, node, words in _each(spec.daemon.without)]
+    others = [(node, words or rejection_words(group, one=True)) for group, node, words in _each(spec.daemon.without)]
     yield from _table(f"Nodes without a pod of {spec.name}", ("node", "why"), others, wide=wide)
 
 
@@ -108,10 +108,6 @@ def _names(group: RejectedGroup) -> str:
 
 def _verb(group: RejectedGroup) -> str:
     return rejection_words(group, one=len(group.nodes) == 1)
-
-
-def _verb_of_one(group: RejectedGroup) -> str:
-    return rejection_words(group, one=True)
 
 
 def _runs(spec: PlannedSpec, daemon: DaemonNodes) -> str:

@@ -26,7 +26,6 @@ from podrules.scheduling.placement.outcome import (
     CurrentNode,
     NamedFate,
     NamedNode,
-    NodeScore,
     Placement,
     PlacementOutcome,
     RejectedGroup,
@@ -224,12 +223,15 @@ def _scores_table(placement: Placement, *, wide: bool) -> Table:
     shown = placement.scores if wide else placement.scores[:_SHOWN_BEST]
     if len(placement.scores) > len(shown):
         title += f"; the best {len(shown)} (all: -o wide)"
-    rows = tuple((str(entry.total), entry.node, _by_plugin(entry)) for entry in shown)
+    rows = tuple(
+        (
+            str(entry.total),
+            entry.node,
+            ", ".join(f"{plugin} {score}" for plugin, score in entry.plugins.items() if score),
+        )
+        for entry in shown
+    )
     return Table(title, ("score", "node", "by plugin"), rows, right=frozenset({0}))
-
-
-def _by_plugin(entry: NodeScore) -> str:
-    return ", ".join(f"{plugin} {score}" for plugin, score in entry.plugins.items() if score)
 
 
 def _rejected_table(placement: Placement, *, wide: bool) -> Table:

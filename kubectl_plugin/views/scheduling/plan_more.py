@@ -205,7 +205,15 @@ def _answer(spec: PlannedSpec, silent: Sequence[str], *, guess: bool) -> str:
         return guessed(f"{fit_words([spec], 'more pod', of)}{where or ' now'}.{next_one}", guess=guess)
     short = spec.is_short
     # A pod placed on a silent node has a place but does not start.
-    lead = "No: " if short else "" if any(node in silent for node in spec.nodes) else _yes(spec)
+    lead = (
+        "No: "
+        if short
+        else ""
+        if any(node in silent for node in spec.nodes)
+        else "Only with preemption: "
+        if spec.preempted
+        else "Yes: "
+    )
     if spec.awaited is not None or spec.quota is not None:
         lead = "" if short else "There is room: "
     if guess:
@@ -219,11 +227,6 @@ def _answer(spec: PlannedSpec, silent: Sequence[str], *, guess: bool) -> str:
         return f"{lead}{_paid_answer(spec, spec.wanted)}."
     now = " now" if short and not spec.victims else ""
     return f"{lead}{fit_words([spec], 'more pod', of)}{now}{where}.{next_one}"
-
-
-def _yes(spec: PlannedSpec) -> str:
-    """The first words if all pods of a spec fit: with or without preemption."""
-    return "Only with preemption: " if spec.preempted else "Yes: "
 
 
 def _is_paid_for(spec: PlannedSpec) -> bool:
