@@ -61,7 +61,13 @@ def unread_lines(unread: Iterable[UnreadInput], *, measured: Collection[str] = (
     for entry in entries:
         if entry in missing:
             continue
-        alike = replace(entry, node="", reason=_of_any_node(entry))
+        # The reason without the names and addresses of nodes.
+        if not entry.node:
+            of_any_node = entry.reason
+        else:
+            said = _ADDRESS.sub("ADDRESS", entry.reason.replace(f"the kubelet of {entry.node} ", "each kubelet "))
+            of_any_node = re.sub(rf"(?<![\w.-]){re.escape(entry.node)}(?![\w-])", "NODE", said)
+        alike = replace(entry, node="", reason=of_any_node)
         if not entry.reason.startswith(FORBIDDEN) and not entry.node:
             alike = replace(entry, verb="", resource="")
         groups.setdefault((alike, entry.node in measured), []).append(entry)
@@ -70,14 +76,6 @@ def unread_lines(unread: Iterable[UnreadInput], *, measured: Collection[str] = (
         for (alike, known), found in groups.items()
     )
     return (*_not_listed(missing), *lines)
-
-
-def _of_any_node(entry: UnreadInput) -> str:
-    """The reason without the names and addresses of nodes."""
-    if not entry.node:
-        return entry.reason
-    said = _ADDRESS.sub("ADDRESS", entry.reason.replace(f"the kubelet of {entry.node} ", "each kubelet "))
-    return re.sub(rf"(?<![\w.-]){re.escape(entry.node)}(?![\w-])", "NODE", said)
 
 
 def _not_listed(missing: Sequence[UnreadInput]) -> Iterator[str]:
@@ -136,22 +134,25 @@ def _either(kinds: Sequence[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def _of_kubelets(entry: UnreadInput, names: Sequence[str], *, known: bool) -> str:
-    """What is unknown because kubelets could not be read."""
-    nodes = listed(names, most=_MAX_NODES)
-    if len(names) > _MAX_NODES:
-        nodes = f"{counted(len(names), 'node')} ({nodes})"
-    if entry.path == CONFIGZ.path:
-        return f"the kubelet's configuration of {nodes} is unknown"
-    if known:
-        return f"the kubelet of {nodes} was not read" if len(names) == 1 else f"the kubelets of {nodes} were not read"
-    return f"usage of {nodes} is unknown"
-
-
 def _line(entry: UnreadInput, alike: Sequence[UnreadInput], *, known: bool) -> str | Prose:
     """One line about everything that could not be read for the same reason."""
     place = f" in {entry.namespace}" if entry.namespace else f" outside of {entry.read_in}" if entry.read_in else ""
-    unknown = _of_kubelets(entry, [one.node for one in alike], known=known) if entry.node else ""
+    if entry.node:
+        # What is unknown because kubelets could not be read.
+        names = [one.node for one in alike]
+        nodes = listed(names, most=_MAX_NODES)
+        if len(names) > _MAX_NODES:
+            nodes = f"{counted(len(names), 'node')} ({nodes})"
+        if entry.path == CONFIGZ.path:
+            unknown = f"the kubelet's configuration of {nodes} is unknown"
+        elif known:
+            unknown = (
+                f"the kubelet of {nodes} was not read" if len(names) == 1 else f"the kubelets of {nodes} were not read"
+            )
+        else:
+            unknown = f"usage of {nodes} is unknown"
+    else:
+        unknown = ""
     if not entry.reason.startswith(FORBIDDEN):
         kinds = listed(list(dict.fromkeys(one.resource for one in alike)))
         helps = (fix for pattern, fix in _FIXES if pattern.search(f"{kinds}: {entry.reason}"))

@@ -25,12 +25,15 @@ def lint_page(report: LintReport, severity: Level, *, wide: bool = False) -> Pag
     shown = [finding for finding in report.findings if finding.ignored is None]
     verdict = lint_verdict(report, severity)
     terms = dict.fromkeys(finding.term for finding in shown if finding.term)
+    unread: list[Section] = []
+    for entry in report.unreadable:
+        unread.append(Section("not read", (entry.file, entry.problem)))
     return Page(
         title="kubectl qos lint",
         verdict=verdict.sentences,
         severity=verdict.severity,
         parts=(
-            *_unread(report),
+            *unread,
             *_found(shown, most=None if wide else _MAX_PLACES),
             *_unknown_ignores(report),
             versions_section(report.version_notes),
@@ -41,18 +44,7 @@ def lint_page(report: LintReport, severity: Level, *, wide: bool = False) -> Pag
 
 def lint_verdict(report: LintReport, severity: Level) -> Verdict:
     """The number of findings, and whether they fail at a level."""
-    sentences = tuple(_verdict(report, severity))
-    worst = min(
-        (one.level for one in report.findings if one.ignored is None), key=lambda level: level.rank, default=None
-    )
-    if report.unreadable:
-        return Verdict(VerdictCode.UNREADABLE, Severity.TROUBLE, sentences)
-    if worst is None:
-        return Verdict(VerdictCode.NOTHING_FOUND, Severity.FINE, sentences)
-    return Verdict(VerdictCode.FINDINGS, _SEVERITIES[worst], sentences)
-
-
-def _verdict(report: LintReport, severity: Level) -> Iterator[str]:
+    verdict: list[str] = []
     numbers = [counted(report.counted(level), level.value) for level in Level if report.counted(level)]
     found = listed(numbers) if numbers else "Nothing found"
     scope = f"in {counted(len(report.objects), 'object')} of {counted(report.files - report.not_read, 'file')}"
@@ -62,23 +54,29 @@ def _verdict(report: LintReport, severity: Level) -> Iterator[str]:
         if report.read_in_part:
             unread.append(f"{counted(report.read_in_part, 'file')} can be read in part only")
         checked = report.objects or report.passed_over
-        yield f"{listed(unread)}. {found} {scope}." if checked else f"{listed(unread)}: nothing was checked."
+        verdict.append(f"{listed(unread)}. {found} {scope}." if checked else f"{listed(unread)}: nothing was checked.")
     else:
-        yield f"{found} {scope}{'' if failing or not numbers else f': none fails at --severity={severity.value}'}."
+        verdict.append(
+            f"{found} {scope}{'' if failing or not numbers else f': none fails at --severity={severity.value}'}."
+        )
     if not report.objects and not report.unreadable:
-        yield "No object has a kind that is checked."
+        verdict.append("No object has a kind that is checked.")
     rest = []
     if report.ignored:
         rest.append(f"{report.ignored} ignored")
     if report.passed_over:
         rest.append(f"{counted(report.passed_over, 'object')} of other kinds passed over")
     if rest:
-        yield f"{', '.join(rest)}."
-
-
-def _unread(report: LintReport) -> Iterator[Section]:
-    for entry in report.unreadable:
-        yield Section("not read", (entry.file, entry.problem))
+        verdict.append(f"{', '.join(rest)}.")
+    sentences = tuple(verdict)
+    worst = min(
+        (one.level for one in report.findings if one.ignored is None), key=lambda level: level.rank, default=None
+    )
+    if report.unreadable:
+        return Verdict(VerdictCode.UNREADABLE, Severity.TROUBLE, sentences)
+    if worst is None:
+        return Verdict(VerdictCode.NOTHING_FOUND, Severity.FINE, sentences)
+    return Verdict(VerdictCode.FINDINGS, _SEVERITIES[worst], sentences)
 
 
 def _found(findings: Sequence[LintFinding], most: int | None) -> Iterator[Section]:

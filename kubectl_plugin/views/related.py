@@ -252,7 +252,19 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Finding:
         case BudgetRisk.ALLOWS:
             return _C.BUDGET_ALLOWS, _FINE, (f"Lets {counted(found.allowed, 'pod')} be evicted now: {of}.",)
         case BudgetRisk.SELECTS_NOTHING:
-            why_none = _without_pods(report) or ("Protects nothing: it selects no pod.",)
+            # Says that the selector is right but no pod exists now; empty if no workload makes pods that it selects.
+            if not report.workloads:
+                without_pods = ()
+            else:
+                (name, wanted), *rest = report.workloads.items()
+                has = f"none of {counted(wanted, 'pod')}" if wanted else "no pod now"
+                has = "0 replicas" if wanted == 0 and name.partition("/")[0] not in {"job", "daemonset"} else has
+                also = f" It selects pods of {listed([one for one, _ in rest], most=_SHOWN)}, too." if rest else ""
+                without_pods = (
+                    f"Protects no pod now: {name}, which it selects, has {has}.{also}",
+                    "Keep it: it selects the pods to come.",
+                )
+            why_none = without_pods or ("Protects nothing: it selects no pod.",)
             return _C.BUDGET_SELECTS_NOTHING, _NOTICE, (*why_none, *way)
         case BudgetRisk.OVERLAPS:
             lead = f"Some of its pods are never evicted: {_others(report)} them, too."
@@ -271,17 +283,6 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Finding:
     if not never:
         return _C.BUDGET_BLOCKS_NOW, _NOTICE, (lead, *way)
     return _C.BUDGET_BLOCKS_ALWAYS, _TROUBLE, (lead, *drains, *way)
-
-
-def _without_pods(report: BudgetReport) -> tuple[str, ...]:
-    """Says that the selector is right but no pod exists now; empty if no workload makes pods that it selects."""
-    if not report.workloads:
-        return ()
-    (name, wanted), *rest = report.workloads.items()
-    has = f"none of {counted(wanted, 'pod')}" if wanted else "no pod now"
-    has = "0 replicas" if wanted == 0 and name.partition("/")[0] not in {"job", "daemonset"} else has
-    also = f" It selects pods of {listed([one for one, _ in rest], most=_SHOWN)}, too." if rest else ""
-    return (f"Protects no pod now: {name}, which it selects, has {has}.{also}", "Keep it: it selects the pods to come.")
 
 
 def _broken(report: BudgetReport) -> Iterator[str]:
@@ -499,7 +500,23 @@ def _class_parts(report: ClassReport, _now: datetime | None, most: int | None) -
     yield Section("Preempts", (f"nothing; its pods come earlier in the queue than {lower}" if never else lower,))
     for label, ranked in (("Preempted by", report.above), ("Comes before", report.below)):
         yield Section(label, tuple(f"{name} ({value})" for name, value in list(ranked.items())[:most]))
-    yield Section("If deleted", tuple(_if_deleted(report, default=default)))
+    if_deleted: list[str] = []
+    if report.name in SYSTEM_PRIORITY_CLASSES:
+        if_deleted.append("the API server refuses that: it is a built-in class of Kubernetes")
+    else:
+        if_deleted.append("existing pods keep their priority")
+        if report.workloads:
+            if_deleted.append(
+                f"the API server refuses new pods of {listed(report.workloads, most=_SHOWN)}: no such class"
+            )
+        rest = next((f"class {one}" for one in report.defaults if one != report.name), "priority 0")
+        if report.given:
+            if_deleted.append(
+                f"the webhook gives new pods of {listed(report.given, most=_SHOWN)} no class, and warns: {rest}"
+            )
+        if default:
+            if_deleted.append(f"new pods without a class get {rest}")
+    yield Section("If deleted", tuple(if_deleted))
     yield Section("If changed", ("value and preemptionPolicy are immutable: create another class and use its name",))
     rows = [(namespace, str(count)) for namespace, count in list((report.pods or {}).items())[:most]]
     waiting = f", {report.pending} without a node" if report.pending else ""
@@ -507,20 +524,6 @@ def _class_parts(report: ClassReport, _now: datetime | None, most: int | None) -
     of_webhook = tuple(f"{one} (by the webhook)" for one in report.given)
     yield Section("Workloads", (*report.workloads, *of_webhook)[:most])
     yield Section("Quotas", report.quotas[:most])
-
-
-def _if_deleted(report: ClassReport, *, default: bool) -> Iterator[str]:
-    if report.name in SYSTEM_PRIORITY_CLASSES:
-        yield "the API server refuses that: it is a built-in class of Kubernetes"
-        return
-    yield "existing pods keep their priority"
-    if report.workloads:
-        yield f"the API server refuses new pods of {listed(report.workloads, most=_SHOWN)}: no such class"
-    rest = next((f"class {one}" for one in report.defaults if one != report.name), "priority 0")
-    if report.given:
-        yield f"the webhook gives new pods of {listed(report.given, most=_SHOWN)} no class, and warns: {rest}"
-    if default:
-        yield f"new pods without a class get {rest}"
 
 
 def _class_commands(report: ClassReport) -> Iterator[Command]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import to_builtins
@@ -29,18 +29,18 @@ def manifest(commands: Sequence[str], roles: Sequence[Role], *, kubelets: bool) 
 
     plain = [to_builtins(role) for role in roles]
     documents = (yaml.safe_dump(one, sort_keys=False, default_flow_style=None, width=_WIDTH) for one in plain)
-    return "".join(f"# {line}\n" for line in _comments(commands, roles, kubelets=kubelets)) + "---\n".join(documents)
-
-
-def _comments(commands: Sequence[str], roles: Sequence[Role], *, kubelets: bool) -> Iterator[str]:
+    comments: list[str] = []
     wrap = textwrap.TextWrapper(_WIDTH, break_on_hyphens=False).wrap
-    yield from wrap(f"For {listed(commands, most=len(commands))}: all that kubectl qos asks the API server for.")
-    yield "An administrator applies it (| kubectl apply -f -) and binds it:"
+    comments += wrap(f"For {listed(commands, most=len(commands))}: all that kubectl qos asks the API server for.")
+    comments.append("An administrator applies it (| kubectl apply -f -) and binds it:")
     for role in roles:
         name, kind, space = role.metadata["name"], role.kind.lower(), role.metadata.get("namespace")
         options = f"--{kind}={{}} --group=GROUP"
-        yield f"  {Target().line(kubectl('create {}binding {}', kind, name, name, namespace=space, options=options))}"
+        comments.append(
+            f"  {Target().line(kubectl('create {}binding {}', kind, name, name, namespace=space, options=options))}"
+        )
     if not kubelets and any(KUBELETS in ASKED[name].cluster for name in commands):
-        yield from wrap(_LEFT_OUT)
+        comments += wrap(_LEFT_OUT)
     if len(roles) > 1:
-        yield from wrap(_OTHERS)
+        comments += wrap(_OTHERS)
+    return "".join(f"# {line}\n" for line in comments) + "---\n".join(documents)

@@ -20,8 +20,8 @@ from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.related import RelatedReport
-from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, most_urgent, worst_few
-from kubectl_plugin.reports.workload.workload_pods import PodCounts
+from kubectl_plugin.reports.verdict import Severity, VerdictCode, most_urgent, worst_few
+from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.caveats import VersionNotes, assumed_words, unread_lines
 from kubectl_plugin.views.node.node_lines import nearest_threshold
@@ -34,7 +34,6 @@ from kubectl_plugin.views.workload_words import count_words, new_pods_refused, n
 from podrules.api.model.pod import PodQOSClass
 from podrules.ending.pod_state import PodState, state_of
 from podrules.node.eviction.thresholds import Signal
-from podrules.node.reachability import NodeReach
 from podrules.pod.reading import USAGE_NOT_ASKED, UnreadInput
 from podrules.scheduling.placement.outcome import PlacementOutcome
 
@@ -218,9 +217,21 @@ def _pod(report: PodReport, status: PodStatusReport, now: datetime | None) -> _R
     deleted = status.deletion_timestamp is not None
     state = state_of(status.health, bound=status.node is not None, deleted=deleted, reach=reach)
     said = verdict(report, now)
-    word, why = status.health.kubectl_status, _pod_why(said, state, status.health.reason)
+    # What is wrong with a pod; empty if it runs or has succeeded.
+    reason = status.health.reason
+    first, *more = said.sentences
+    if said.code in {VerdictCode.RUNNING, VerdictCode.SUCCEEDED}:
+        pod_why = ""
+    elif state is PodState.READY and said.decisive != first:
+        pod_why = said.decisive
+    elif state is PodState.PENDING:
+        pod_why = f"{said.detail} {more[0]}" if said.code is VerdictCode.UNSCHEDULABLE and more else said.detail
+    else:
+        pod_why = f"{reason}: {said.detail}" if state is PodState.FAILED and reason else said.detail
+    word, why = status.health.kubectl_status, pod_why
     if state is PodState.UNREACHABLE and reach is not None:
-        word, why = f"Node {node_word(reach)}", _silent_words(reach, now)
+        since = f"since {clock(reach.since, now)}: " if reach.since is not None else ""
+        word, why = f"Node {node_word(reach)}", f"{since}unknown whether it runs"
     node = status.node.name if status.node is not None else _NONE
     facts = report.qos.qos_class.value, _oom(report), _priority(report)
     # A DaemonSet has a pod on each node, so pods of other workloads come first.
@@ -236,23 +247,6 @@ def _is_over_request(report: PodReport) -> bool:
     orders = (one.eviction_of(Signal.MEMORY_AVAILABLE) for one in report.pressure)
     over = any(order is not None and order.place.exceeds_request for order in orders)
     return over or report.qos.qos_class is PodQOSClass.BEST_EFFORT
-
-
-def _pod_why(said: Verdict, state: PodState, reason: str) -> str:
-    """What is wrong with a pod; empty if it runs or has succeeded."""
-    first, *more = said.sentences
-    if said.code in {VerdictCode.RUNNING, VerdictCode.SUCCEEDED}:
-        return ""
-    if state is PodState.READY and said.decisive != first:
-        return said.decisive
-    if state is PodState.PENDING:
-        return f"{said.detail} {more[0]}" if said.code is VerdictCode.UNSCHEDULABLE and more else said.detail
-    return f"{reason}: {said.detail}" if state is PodState.FAILED and reason else said.detail
-
-
-def _silent_words(reach: NodeReach, now: datetime | None) -> str:
-    since = f"since {clock(reach.since, now)}: " if reach.since is not None else ""
-    return f"{since}unknown whether it runs"
 
 
 def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
@@ -273,8 +267,18 @@ def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
             rest = " ".join((first, *more))
         why = next(iter((*filter(None, (rest,)), *more, *refused)), "")
         rank = min((pod.state.worse for pod in report.pods or ()), default=rank)
-        share = _share(counts)
-        state = _state(report, counts, urgency)
+        # The share of the wanted pods that run, in thousandths; for a workload that wants none, 0 if some failed.
+        if not counts.wanted:
+            share = 0 if counts.failed else _ALL
+        else:
+            share = min(_ALL, _ALL * counts.ready // counts.wanted)
+        # The state under which the total counts a workload.
+        if report.job is not None and (report.job.ended or report.job.suspended):
+            state = report.job.ended.lower() or "suspended"
+        elif counts.wanted is not None and counts.ready < counts.wanted:
+            state = _SHORT
+        else:
+            state = _BESIDES if urgency is Severity.TROUBLE else _WELL
     elif stand is not None:
         why, severity, state = (
             stand.sentences[0],
@@ -285,22 +289,6 @@ def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
         why = f"{why.rstrip('.')}. {creation_remedy(refusal.message, report.namespace)}"
     cells = (run, template.qos.qos_class.value, _oom(template), _priority(template), why.rstrip(". "))
     return _Row(_WORKLOADS, report.namespace, kind, report.name, cells, severity, (share, rank), state)
-
-
-def _share(counts: PodCounts) -> int:
-    """The share of the wanted pods that run, in thousandths; for a workload that wants none, 0 if some failed."""
-    if not counts.wanted:
-        return 0 if counts.failed else _ALL
-    return min(_ALL, _ALL * counts.ready // counts.wanted)
-
-
-def _state(report: WorkloadReport, counts: PodCounts, urgency: Severity) -> str:
-    """The state under which the total counts a workload."""
-    if report.job is not None and (report.job.ended or report.job.suspended):
-        return report.job.ended.lower() or "suspended"
-    if counts.wanted is not None and counts.ready < counts.wanted:
-        return _SHORT
-    return _BESIDES if urgency is Severity.TROUBLE else _WELL
 
 
 def _manifest(report: PodReport, printed: str, now: datetime | None) -> _Row:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kubectl_plugin.glossary.catalogue import CATALOGUE, Entry
+from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.render.command import as_typed, why
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page, Section
-from kubectl_plugin.reports.term import ExplainedText, TermReport
+from kubectl_plugin.reports.term import TermReport
 from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.words import counted, cut, listed, quoted
 
@@ -26,11 +26,21 @@ def term_pages(report: TermReport) -> Iterator[Page]:
     """A page for each entry, then one for the parts that no entry explains."""
     for explained in report.explained:
         entry = explained.entry
+        if explained.nodes is None:
+            title = explained.entry.name
+        else:
+            title = f"{explained.text} (on {counted(explained.nodes, 'node')})"
+        parts: list[Section] = []
+        for label, lines in (("Rule", entry.rule), ("What helps", entry.do), ("Written in", entry.source)):
+            if lines:
+                parts.append(Section(label, lines))
+        if entry.see:
+            parts.append(Section("See also", (listed(entry.see),)))
         yield Page(
-            title=_title(explained),
+            title=title,
             verdict=(entry.means,),
             severity=Severity.FINE,
-            parts=tuple(_parts(entry)),
+            parts=tuple(parts),
             next_commands=tuple(map(as_typed, entry.commands)),
         )
     more = len(report.unexplained) - _MISSES
@@ -67,17 +77,3 @@ def unknown_text(asked: str, near: Sequence[str]) -> str:
         f"error: unknown text: {escape(quoted(said))}\n{nearest}\n"
         "all terms: kubectl qos why; what a pod waits for: kubectl qos explain pod/NAME\n"
     )
-
-
-def _title(explained: ExplainedText) -> str:
-    if explained.nodes is None:
-        return explained.entry.name
-    return f"{explained.text} (on {counted(explained.nodes, 'node')})"
-
-
-def _parts(entry: Entry) -> Iterator[Section]:
-    for label, lines in (("Rule", entry.rule), ("What helps", entry.do), ("Written in", entry.source)):
-        if lines:
-            yield Section(label, lines)
-    if entry.see:
-        yield Section("See also", (listed(entry.see),))

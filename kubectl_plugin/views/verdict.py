@@ -9,7 +9,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_plugin.reports.node.node_condition import QUIET_CODES
-from kubectl_plugin.reports.pod.pod_priority import PriorityReport
 from kubectl_plugin.reports.pod.pod_report import PodReport, RefusedField
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
@@ -45,7 +44,6 @@ from kubectl_plugin.views.scheduling.budget_words import ends_words, remedy_word
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, preemptor_words, room_words
 from kubectl_plugin.views.words import counted, for_words, listed, quoted, resource_amount
-from podrules.admission.resize_room import ResizeRoom
 from podrules.api.model.instant import instant
 from podrules.api.model.pod import PodQOSClass
 from podrules.ending.attachment import MoveStep
@@ -71,16 +69,14 @@ _NAMED: Final = {
 
 def verdict(report: PodReport, now: datetime | None) -> Verdict:
     """The verdict on a pod: one or two sentences with severity and code, and what they lack."""
-    return lacking(_verdict(report, now), _lacking_words(report))
-
-
-def _lacking_words(report: PodReport) -> Iterator[str]:
+    lacking_words: list[str] = []
     node = report.status.node if report.status is not None else None
-    yield from assumed_words(one for one in report.lacks if node is None or one.resource != "nodes")
+    lacking_words += assumed_words(one for one in report.lacks if node is None or one.resource != "nodes")
     if node is not None and any(one.resource == "nodes" for one in report.lacks):
         away = (one.node for one in report.moving if one.reach is Reach.UNKNOWN and one.node != node.name)
         name = next(away, node.name)
-        yield f"Not certain: whether {name} answers is unknown; the Node could not be read."
+        lacking_words.append(f"Not certain: whether {name} answers is unknown; the Node could not be read.")
+    return lacking(_verdict(report, now), lacking_words)
 
 
 def _verdict(report: PodReport, now: datetime | None) -> Verdict:
@@ -88,9 +84,16 @@ def _verdict(report: PodReport, now: datetime | None) -> Verdict:
     if report.refused:
         return _led(_REFUSED, _trouble(VerdictCode.ADMISSION_REFUSED, *_refused(report)))
     if status is None:
-        return _with_writers(report.second_writers, _to_come(report))
+        # Add that two pods of a Deployment may write to one volume; in a rollout that is a notice.
+        said = _to_come(report)
+        if report.second_writers is None or not (sentence := second_writers_sentence(report.second_writers)):
+            return said
+        notice = report.second_writers.surges is not None and said.severity is Severity.FINE
+        severity = Severity.NOTICE if notice else said.severity
+        return replace(said, sentences=(*said.sentences, sentence), severity=severity)
     if status.deletion_timestamp:
-        lead = _deletion_lead(report, status, now)
+        grace = status.deletion_grace_period_seconds or 0
+        lead = f"Being deleted since {deletion_time(report.ending, now)}, grace {grace} s"
         return _led(lead, _terminating(report, status, lead, now))
     if status.phase == "Failed" or status.disruption:
         return _ended(report, status, now)
@@ -126,15 +129,6 @@ def _verdict(report: PodReport, now: datetime | None) -> Verdict:
     )
 
 
-def _with_writers(found: SecondWriters | None, said: Verdict) -> Verdict:
-    """Add that two pods of a Deployment may write to one volume; in a rollout that is a notice."""
-    if found is None or not (sentence := second_writers_sentence(found)):
-        return said
-    notice = found.surges is not None and said.severity is Severity.FINE
-    severity = Severity.NOTICE if notice else said.severity
-    return replace(said, sentences=(*said.sentences, sentence), severity=severity)
-
-
 def _drain_verdicts(report: PodReport) -> Iterator[Verdict]:
     """The pods that would preempt it, why a drain of its cordoned node does not end, and what helps."""
     yield from (_fine(VerdictCode.RUNNING, said) for said in preemptor_words(report.preemptors.found))
@@ -158,7 +152,15 @@ def _refused(report: PodReport) -> Iterator[str]:
     reasons = [(refused_words(entry), entry.remedy, entry.field) for entry in report.refusals]
     if report.priority.rejected:
         # A pod's priority is resolved before its fields are checked; a workload's fields, before it creates pods.
-        rejected = report.priority.rejected, _class_remedy(report.priority), "spec.priorityClassName"
+        if report.priority.class_exists is not False:
+            class_remedy = "Remove the field: the class decides."
+        elif is_reserved_class_name(report.priority.class_name):
+            class_remedy = f"Name {', '.join(SYSTEM_PRIORITY_CLASSES)} or a class of your own."
+        elif report.priority.near:
+            class_remedy = f"Did you mean {' or '.join(report.priority.near)}? Else apply that PriorityClass first."
+        else:
+            class_remedy = "Apply that PriorityClass first, or name an existing one."
+        rejected = report.priority.rejected, class_remedy, "spec.priorityClassName"
         reasons.insert(len(reasons) if report.owner.kind else 0, rejected)
     (problem, remedy, _), *more = reasons
     yield f"{_REFUSED}: {problem}."
@@ -176,16 +178,6 @@ def also_refused(fields: Sequence[str]) -> Iterator[str]:
 def refused_words(entry: RefusedField) -> str:
     """``line 7: spec.replicas: Invalid value: -1: must be …``."""
     return str(entry) if entry.line is None else f"line {entry.line}: {entry}"
-
-
-def _class_remedy(own: PriorityReport) -> str:
-    if own.class_exists is not False:
-        return "Remove the field: the class decides."
-    if is_reserved_class_name(own.class_name):
-        return f"Name {', '.join(SYSTEM_PRIORITY_CLASSES)} or a class of your own."
-    if own.near:
-        return f"Did you mean {' or '.join(own.near)}? Else apply that PriorityClass first."
-    return "Apply that PriorityClass first, or name an existing one."
 
 
 def _led(lead: str, said: Verdict) -> Verdict:
@@ -336,11 +328,6 @@ def _silent_words(placement: Placement) -> Iterator[str]:
         yield f"{names}, {which}, {do} not answer: nothing starts there."
 
 
-def _deletion_lead(report: PodReport, status: PodStatusReport, now: datetime | None) -> str:
-    grace = status.deletion_grace_period_seconds or 0
-    return f"Being deleted since {deletion_time(report.ending, now)}, grace {grace} s"
-
-
 def _terminating(report: PodReport, status: PodStatusReport, lead: str, now: datetime | None) -> Verdict:
     why = (f"Why: {status.disruption}",) if status.disruption else ()
     if report.preempted is not None:
@@ -402,7 +389,25 @@ def _running(report: PodReport, status: PodStatusReport) -> Iterator[Verdict]:
     yield (_notice if best_effort else _fine)(VerdictCode.RUNNING, _standing(report))
     if status.resize:
         resize = f"An in-place resize is not done: {_resize_words(status)}."
-        yield _notice(VerdictCode.RESIZE_PENDING, resize, *_room_words(report.resize_room, status))
+        # What a deferred resize waits for.
+        room_words: list[str] = []
+        if report.resize_room is None or status.node is None:
+            pass
+        else:
+            lacks = listed(
+                [resource_amount(name, amount, enough=True) for name, amount in report.resize_room.lacks.items()]
+            )
+            names = [f"{pod.namespace}/{pod.name}" for pod in (*report.resize_room.leaving, *report.resize_room.pods)]
+            pods, one = listed(names, most=3), len(names) == 1
+            free = f"enough is free without {pods}"
+            if report.resize_room.leaving and not report.resize_room.pods:
+                verb, end = ("is", "has ended") if one else ("are", "have ended")
+                free = f"enough is free once {pods}, which {verb} being deleted, {end}"
+            none = "even without all other pods that were read and may be removed it is not enough"
+            room_words.append(
+                f"{status.node.name} lacks {lacks} for it: {free if report.resize_room.enough else none}."
+            )
+        yield _notice(VerdictCode.RESIZE_PENDING, resize, *room_words)
     if report.termination.processes and report.termination.grace.seconds == 0:
         force = "A plain delete is a force delete here: its grace period is 0."
         yield _notice(VerdictCode.NO_GRACE_PERIOD, force)
@@ -411,21 +416,6 @@ def _running(report: PodReport, status: PodStatusReport) -> Iterator[Verdict]:
 def _resize_words(status: PodStatusReport) -> str:
     said = status.resize_message.rstrip(". ")
     return f"{status.resize}: {said}" if said else f"{status.resize}"
-
-
-def _room_words(room: ResizeRoom | None, status: PodStatusReport) -> Iterator[str]:
-    """What a deferred resize waits for."""
-    if room is None or status.node is None:
-        return
-    lacks = listed([resource_amount(name, amount, enough=True) for name, amount in room.lacks.items()])
-    names = [f"{pod.namespace}/{pod.name}" for pod in (*room.leaving, *room.pods)]
-    pods, one = listed(names, most=3), len(names) == 1
-    free = f"enough is free without {pods}"
-    if room.leaving and not room.pods:
-        verb, end = ("is", "has ended") if one else ("are", "have ended")
-        free = f"enough is free once {pods}, which {verb} being deleted, {end}"
-    none = "even without all other pods that were read and may be removed it is not enough"
-    yield f"{status.node.name} lacks {lacks} for it: {free if room.enough else none}."
 
 
 def _standing(report: PodReport) -> str:

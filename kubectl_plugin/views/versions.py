@@ -40,37 +40,38 @@ _KINDS: Final = {
 
 def versions_verdict(report: VersionsReport) -> Verdict:
     """Says what changes, or which versions run."""
-    return lacking(_versions_verdict(report), assumed_words(report.lacks))
-
-
-def _versions_verdict(report: VersionsReport) -> Verdict:
     if report.to is None:
         running = f"{_running_words(report)}."
-        return Verdict(
+        versions_verdict = Verdict(
             VerdictCode.VERSIONS_LISTED, Severity.NOTICE if report.version_notes else Severity.FINE, (running,)
         )
-    differ = len(report.placements)
-    pods, scope = counted(report.pods, "pod"), f" in namespace {report.scope}" if report.scope else ""
-    parts = [
-        f"{report.pods_changed} of {pods} {_verb('change', report.pods_changed)} once recreated"
-        if report.changed
-        else "",
-        f"{counted(len({entry.node for entry in report.orders}), 'node')} would kill or evict in another order"
-        if report.orders
-        else "",
-        f"{differ} of {counted(report.placed, 'placement')} {_verb('differ', differ)}" if differ else "",
-    ]
-    found = [part for part in parts if part]
-    if not report.pods:
-        nothing = f"With Kubernetes {report.to} there is nothing to compare: no pods{scope}."
-        return Verdict(VerdictCode.NOTHING_CHANGES, Severity.NOTICE, (nothing,))
-    if not found:
-        placed = f", nor for {counted(report.placed, 'placement')}" if report.placed else ""
-        nothing = f"With Kubernetes {report.to} nothing changes for {_the(report.pods)}{scope}{placed}."
-        return Verdict(VerdictCode.NOTHING_CHANGES, Severity.FINE, (nothing,))
-    return Verdict(
-        VerdictCode.ANSWERS_CHANGE, Severity.NOTICE, (f"With Kubernetes {report.to}{scope}: {'; '.join(found)}.",)
-    )
+    else:
+        differ = len(report.placements)
+        pods, scope = counted(report.pods, "pod"), f" in namespace {report.scope}" if report.scope else ""
+        parts = [
+            f"{report.pods_changed} of {pods} {_verb('change', report.pods_changed)} once recreated"
+            if report.changed
+            else "",
+            f"{counted(len({entry.node for entry in report.orders}), 'node')} would kill or evict in another order"
+            if report.orders
+            else "",
+            f"{differ} of {counted(report.placed, 'placement')} {_verb('differ', differ)}" if differ else "",
+        ]
+        found = [part for part in parts if part]
+        if not report.pods:
+            nothing = f"With Kubernetes {report.to} there is nothing to compare: no pods{scope}."
+            versions_verdict = Verdict(VerdictCode.NOTHING_CHANGES, Severity.NOTICE, (nothing,))
+        elif not found:
+            placed = f", nor for {counted(report.placed, 'placement')}" if report.placed else ""
+            nothing = f"With Kubernetes {report.to} nothing changes for {_the(report.pods)}{scope}{placed}."
+            versions_verdict = Verdict(VerdictCode.NOTHING_CHANGES, Severity.FINE, (nothing,))
+        else:
+            versions_verdict = Verdict(
+                VerdictCode.ANSWERS_CHANGE,
+                Severity.NOTICE,
+                (f"With Kubernetes {report.to}{scope}: {'; '.join(found)}.",),
+            )
+    return lacking(versions_verdict, assumed_words(report.lacks))
 
 
 def _verb(plural: str, count: int) -> str:
@@ -103,12 +104,20 @@ def _running_words(report: VersionsReport) -> str:
 def versions_page(report: VersionsReport, *, wide: bool) -> Page:
     """What runs and what changes; ``wide`` shows every rule that changes and all rows."""
     summary = versions_verdict(report)
+    next_commands: list[Command] = []
+    if report.to is None:
+        newest = max(VERIFIED)
+        if any(minor_of(one.version) != newest for one in report.running if one.version):
+            next_commands.append(qos("versions --to {}", f"1.{newest}", namespace=report.scope or None))
+    elif not wide and report.rules:
+        differ = f"{counted(len(report.rules), 'rule')} that differ"
+        next_commands.append(qos("versions --to {} -o wide", report.to, namespace=report.scope or None, comment=differ))
     return Page(
         title=report.source if report.to is None else f"{report.source}, with Kubernetes {report.to}",
         verdict=summary.sentences,
         severity=summary.severity,
         parts=tuple(_parts(report, wide=wide)),
-        next_commands=tuple(_next_commands(report, wide=wide)),
+        next_commands=tuple(next_commands),
     )
 
 
@@ -131,7 +140,16 @@ def _parts(report: VersionsReport, *, wide: bool) -> Iterator[Section | Table]:
     if report.placements:
         blocks = [list(_placement_rows(entry)) for entry in report.placements]
         yield _table("Where pods go", ("pod", f"node: {rules}"), blocks, wide=wide)
-    yield Section("Not compared", tuple(_not_compared(report)))
+    not_compared: list[str] = []
+    if report.not_placed:
+        where = f"where {counted(report.not_placed, 'more pod' if report.placed else 'pod')} would go"
+        why = "something could not be read" if report.unread else "there are no nodes"
+        not_compared.append(
+            f"{where}: {f'both schedulers compute at most {MAX_PLACED} placements' if report.placed else why}"
+        )
+    for one in report.not_compared:
+        not_compared.append(f"where {counted(one.pods, 'pod')} would go: {one.reason}")
+    yield Section("Not compared", tuple(not_compared))
     if report.rules and wide:
         rows = [
             (one.since, one.rule, one.effect + (f" (feature gate {one.gate})" if one.gate else ""))
@@ -145,15 +163,6 @@ def _parts(report: VersionsReport, *, wide: bool) -> Iterator[Section | Table]:
 def _version(running: RunningVersion) -> str:
     known = running.version or "unknown"
     return f"{known} (emulates {running.emulates})" if running.emulates else known
-
-
-def _not_compared(report: VersionsReport) -> Iterator[str]:
-    if report.not_placed:
-        where = f"where {counted(report.not_placed, 'more pod' if report.placed else 'pod')} would go"
-        why = "something could not be read" if report.unread else "there are no nodes"
-        yield f"{where}: {f'both schedulers compute at most {MAX_PLACED} placements' if report.placed else why}"
-    for one in report.not_compared:
-        yield f"where {counted(one.pods, 'pod')} would go: {one.reason}"
 
 
 def _table(title: str, headings: tuple[str, ...], blocks: Sequence[Rows], *, wide: bool) -> Table:
@@ -216,13 +225,3 @@ def _choice(choice: Choice) -> str:
     if choice.outcome is PlacementOutcome.FITS:
         return " or ".join(choice.best[:_MOST_NODES]) + (" or others" if len(choice.best) > _MOST_NODES else "")
     return choice.message or choice.outcome.value
-
-
-def _next_commands(report: VersionsReport, *, wide: bool) -> Iterator[Command]:
-    if report.to is None:
-        newest = max(VERIFIED)
-        if any(minor_of(one.version) != newest for one in report.running if one.version):
-            yield qos("versions --to {}", f"1.{newest}", namespace=report.scope or None)
-    elif not wide and report.rules:
-        differ = f"{counted(len(report.rules), 'rule')} that differ"
-        yield qos("versions --to {} -o wide", report.to, namespace=report.scope or None, comment=differ)

@@ -177,7 +177,10 @@ def when_words(stamp: str | None, now: datetime | None) -> str:
     when = instant(stamp)
     if when is None:
         return ""
-    return f"at {clock(when, now)}" if now is None or when > now else _ago(now - when)
+    if now is None or when > now:
+        return f"at {clock(when, now)}"
+    span = now - when
+    return f"{lasting(span)} ago" if span >= timedelta(seconds=1) else "just now"
 
 
 def for_words(stamp: str | None, now: datetime | None) -> str:
@@ -186,10 +189,6 @@ def for_words(stamp: str | None, now: datetime | None) -> str:
     if when is None:
         return ""
     return f"since {clock(when, now)}" if now is None or when > now else f"for {lasting(now - when)}"
-
-
-def _ago(span: timedelta) -> str:
-    return f"{lasting(span)} ago" if span >= timedelta(seconds=1) else "just now"
 
 
 def cut(message: str, most: int = 240) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
@@ -36,13 +35,33 @@ def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -
     summary = workload_verdict(report, now)
     parts: list[Section | Table] = []
     if report.pods:
-        parts.append(_pods_table(report.pods, report, now, wide=wide))
+        # The pods, those in trouble first; with QoS and priority if any pod differs from the template.
+        own = (report.template.qos.qos_class, report.template.priority.priority)
+        with_class = wide or any((pod.qos_class, pod.priority) != own for pod in report.pods)
+        shown = by_trouble(report.pods) if wide else by_trouble(report.pods)[:_MAX_PODS]
+        rows: list[tuple[str, ...]] = [_row(pod, now, with_class=with_class) for pod in shown]
+        if len(report.pods) > len(shown):
+            rows.append((f"and {len(report.pods) - len(shown)} more (-o wide)",))
+        right = {2, 3} if with_class else {1}
+        title = f"{counted(len(report.pods), 'pod')} now"
+        parts.append(Table(title, _WIDE_HEADINGS if with_class else _HEADINGS, tuple(rows), right=frozenset(right)))
     elif report.pods is not None:
         parts.append(Section("Pods", ("none now",)))
-    parts += _spread_now(report)
+    lines = [_skew_line(one) for spread in report.spread for one in spread.constraints]
+    if lines:
+        parts.append(Section("Spread now", tuple(dict.fromkeys(lines))))
     parts += template.parts
     # The template's page already shows the rest.
     parts.append(unread_section(tuple(one for one in report.unread if one not in report.template.unread)))
+    # A command for one pod of each bad state, the worst first; for a healthy pod if none is in trouble.
+    next_commands: list[Command] = []
+    if (refused := refusal_of(report)) is not None:
+        next_commands += creation_commands(refused.message, report.namespace)
+    pods = by_trouble(report.pods or ())
+    troubled = {pod.state: pod for pod in reversed(pods) if pod.state not in _WELL}
+    asked = [pod for pod in pods if pod is troubled.get(pod.state)] or pods[:1]
+    for pod in asked[:_MAX_NEXT]:
+        next_commands.append(qos("explain pod/{}", pod.name, namespace=report.namespace))
     return Page(
         title=_workload_title(report)
         if report.pods is not None or report.schedule is not None
@@ -50,33 +69,29 @@ def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -
         verdict=summary.sentences,
         severity=summary.severity,
         parts=tuple(parts),
-        next_commands=tuple(_next_commands(report)),
+        next_commands=tuple(next_commands),
     )
 
 
 def workload_verdict(report: WorkloadReport, now: datetime | None) -> Verdict:
     """The state of the pods, and what the next one would be."""
     lacks = (one for one in report.lacks if one not in report.template.lacks)
-    return lacking(_workload_verdict(report, now), assumed_words(lacks))
-
-
-def _workload_verdict(report: WorkloadReport, now: datetime | None) -> Verdict:
     template, stand = verdict(report.template, now), standing(report, now)
     if stand is None:
-        return template
-    if report.job is not None and report.job.ended:
+        workload_verdict = template
+    elif report.job is not None and report.job.ended:
         # It creates no more pods.
-        return stand
-    said = _of_template(report, template.sentences)
-    severity = Severity.NOTICE if _has_all_that_fit(report) else template.severity
-    return joined_verdict((stand, Verdict(template.code, severity, said)))
-
-
-def _has_all_that_fit(report: WorkloadReport) -> bool:
-    """True if a quota has no room for one more pod, but no pod is missing."""
-    refusal = report.template.refusal
-    missing = report.counts is not None and report.counts.missing
-    return refusal is not None and bool(refusal.resources) and not missing
+        workload_verdict = stand
+    else:
+        said = _of_template(report, template.sentences)
+        # True if a quota has no room for one more pod, but no pod is missing.
+        refusal = report.template.refusal
+        missing = report.counts is not None and report.counts.missing
+        severity = (
+            Severity.NOTICE if (refusal is not None and bool(refusal.resources) and not missing) else template.severity
+        )
+        workload_verdict = joined_verdict((stand, Verdict(template.code, severity, said)))
+    return lacking(workload_verdict, assumed_words(lacks))
 
 
 def _of_template(report: WorkloadReport, sentences: tuple[str, ...]) -> tuple[str, ...]:
@@ -89,44 +104,14 @@ def _of_template(report: WorkloadReport, sentences: tuple[str, ...]) -> tuple[st
     return f"Each new pod: {first}", *rest
 
 
-def _pods_table(pods: tuple[WorkloadPod, ...], report: WorkloadReport, now: datetime | None, *, wide: bool) -> Table:
-    """The pods, those in trouble first; with QoS and priority if any pod differs from the template."""
-    own = (report.template.qos.qos_class, report.template.priority.priority)
-    with_class = wide or any((pod.qos_class, pod.priority) != own for pod in pods)
-    shown = by_trouble(pods) if wide else by_trouble(pods)[:_MAX_PODS]
-    rows: list[tuple[str, ...]] = [_row(pod, now, with_class=with_class) for pod in shown]
-    if len(pods) > len(shown):
-        rows.append((f"and {len(pods) - len(shown)} more (-o wide)",))
-    right = {2, 3} if with_class else {1}
-    title = f"{counted(len(pods), 'pod')} now"
-    return Table(title, _WIDE_HEADINGS if with_class else _HEADINGS, tuple(rows), right=frozenset(right))
-
-
 def _row(pod: WorkloadPod, now: datetime | None, *, with_class: bool) -> tuple[str, ...]:
     more = (pod.qos_class.value, "" if pod.priority is None else str(pod.priority)) if with_class else ()
     return pod.name, *more, str(pod.restarts), ago(pod.created, now) or "", place_words(pod, now)
 
 
-def _spread_now(report: WorkloadReport) -> Iterator[Section]:
-    lines = [_skew_line(one) for spread in report.spread for one in spread.constraints]
-    if lines:
-        yield Section("Spread now", tuple(dict.fromkeys(lines)))
-
-
 def _skew_line(one: ConstraintSkew) -> str:
     stays = "; nothing moves running pods" if one.exceeded else ""
     return f"{skew_words(one)}{stays}: {domain_words(one)}"
-
-
-def _next_commands(report: WorkloadReport) -> Iterator[Command]:
-    """A command for one pod of each bad state, the worst first; for a healthy pod if none is in trouble."""
-    if (refused := refusal_of(report)) is not None:
-        yield from creation_commands(refused.message, report.namespace)
-    pods = by_trouble(report.pods or ())
-    troubled = {pod.state: pod for pod in reversed(pods) if pod.state not in _WELL}
-    asked = [pod for pod in pods if pod is troubled.get(pod.state)] or pods[:1]
-    for pod in asked[:_MAX_NEXT]:
-        yield qos("explain pod/{}", pod.name, namespace=report.namespace)
 
 
 def _workload_title(report: WorkloadReport) -> str:

@@ -10,7 +10,6 @@ from typing import Final
 
 from kubectl_plugin.reports.node.node_use import NearLimit
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
-from kubectl_plugin.reports.workload.ordinals import MissingPods
 from kubectl_plugin.reports.workload.rollout import ReportedReason, Rollout, Schedule
 from kubectl_plugin.reports.workload.workload_code import workload_code
 from kubectl_plugin.reports.workload.workload_pods import JobProgress, PodCounts, WorkloadPod
@@ -63,7 +62,13 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
     explained = said is not None and not why
     if said is not None and explained:
         why = f": {said_words(said, now)}"
-    missing = _missing_words(report.missing, counts)
+    # ``2 not made yet``, ``db-1 not made yet``.
+    missing_words: list[str] = []
+    if counts.missing:
+        missing_words.append(
+            f"{report.missing.first if report.missing is not None and counts.missing == 1 else counts.missing} not made yet"
+        )
+    missing = missing_words
     words = (lead, *surplus, *old_words(report.rollout), *missing, *_trouble_words(counts, pods, now))
     sentences = [f"{', '.join(words)}{why}."]
     if said is not None and report.job is not None and not explained:
@@ -220,12 +225,6 @@ def _job_words(job: JobProgress, counts: PodCounts) -> str:
     return f"{done}{failed}{runs}"
 
 
-def _missing_words(missing: MissingPods | None, counts: PodCounts) -> Iterator[str]:
-    """``2 not made yet``, ``db-1 not made yet``."""
-    if counts.missing:
-        yield f"{missing.first if missing is not None and counts.missing == 1 else counts.missing} not made yet"
-
-
 def _trouble_words(counts: PodCounts, pods: Sequence[WorkloadPod], now: datetime | None) -> Iterator[str]:
     """The wanted pods that do not run, by state; the worst last, because its name follows."""
     of = {state: [pod for pod in pods if pod.state is state] for state in PodState}
@@ -240,7 +239,12 @@ def _trouble_words(counts: PodCounts, pods: Sequence[WorkloadPod], now: datetime
     if unreachable := of[PodState.UNREACHABLE]:
         yield f"{len(unreachable)} on {_nodes_words(unreachable, now)}"
     if pending := of[PodState.PENDING]:
-        yield f"{len(pending)} pending{_since_words(pending, now)}"
+        made = [when for pod in pending if (when := instant(pod.created)) is not None]
+        if now is None or not made:
+            since_words = ""
+        else:
+            since_words = f" for {'up to ' if len(pending) > 1 else ''}{lasting(now - min(made))}"
+        yield f"{len(pending)} pending{since_words}"
     if broken := of[PodState.BROKEN]:
         reasons = Counter(pod.status for pod in broken)
         few = len(reasons) <= _MAX_REASONS
@@ -252,13 +256,6 @@ def _terminating_words(pods: Sequence[WorkloadPod], now: datetime | None) -> str
     """``terminating on silent node-c3 since 03:02:56 UTC``."""
     stuck = all(pod.reach is not None for pod in pods)
     return f"terminating{f' on {_nodes_words(pods, now)}' if stuck else ''}"
-
-
-def _since_words(pods: Sequence[WorkloadPod], now: datetime | None) -> str:
-    made = [when for pod in pods if (when := instant(pod.created)) is not None]
-    if now is None or not made:
-        return ""
-    return f" for {'up to ' if len(pods) > 1 else ''}{lasting(now - min(made))}"
 
 
 def _nodes_words(pods: Sequence[WorkloadPod], now: datetime | None) -> str:

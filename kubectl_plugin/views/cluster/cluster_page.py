@@ -104,13 +104,46 @@ def headline(report: ClusterReport, found: Sequence[SummaryFinding]) -> str:
 
 def findings(report: ClusterReport) -> tuple[SummaryFinding, ...]:
     """The findings, the most urgent first."""
+    # The Deployments with a rollout that starts a second writer.
+    of_writers: list[SummaryFinding] = []
+    found = [f"{one.namespace}/deployment/{one.name}" for one in report.workloads if one.second_writers is not None]
+    if found:
+        fact = f"{counted(len(found), 'Deployment')}: two writers."
+        meaning = f"{listed(found, most=3)}. A rollout starts the next pod while the old one "
+        meaning += "may write to the same volume: nothing prevents that, even with 1 replica."
+        of_writers.append(SummaryFinding(Severity.NOTICE, fact, meaning, "workloads"))
+    of_zones: list[SummaryFinding] = []
+    if len(report.zones) < 2:
+        pass
+    else:
+        one_zone = [one for one in report.spreads if one.in_one_zone]
+        if one_zone:
+            of_zones.append(
+                SummaryFinding(
+                    Severity.NOTICE,
+                    f"{counted(len(one_zone), 'workload')} would go with one zone.",
+                    f"All of {'its' if len(one_zone) == 1 else 'their'} pods are in the same one.",
+                    "zones",
+                )
+            )
+        skewed = [one for one in report.spreads if one.exceeded]
+        if skewed:
+            of_zones.append(
+                SummaryFinding(
+                    Severity.NOTICE,
+                    f"{counted(len(skewed), 'workload')} {'is' if len(skewed) == 1 else 'are'} spread less evenly than maxSkew "
+                    "allows a new pod.",
+                    "Constraints are checked only when a pod is placed.",
+                    "zones",
+                )
+            )
     found = [
         *_of_workloads(report.workloads),
-        *_of_writers(report.workloads),
+        *of_writers,
         *_of_nodes(report),
         *_of_pods(report.pods),
         *_of_budgets(report),
-        *_of_zones(report),
+        *of_zones,
     ]
     return tuple(sorted(found, key=lambda one: -one.severity.urgency))
 
@@ -134,16 +167,6 @@ def _of_workloads(workloads: Sequence[WorkloadEntry]) -> Iterator[SummaryFinding
     if waiting:
         fact = f"{counted(len(waiting), 'workload')} {'lacks' if len(waiting) == 1 else 'lack'} pods."
         meaning = f"{_short_words(waiting)}. Controllers have not made the rest, or wait for other pods."
-        yield SummaryFinding(Severity.NOTICE, fact, meaning, "workloads")
-
-
-def _of_writers(workloads: Sequence[WorkloadEntry]) -> Iterator[SummaryFinding]:
-    """The Deployments with a rollout that starts a second writer."""
-    found = [f"{one.namespace}/deployment/{one.name}" for one in workloads if one.second_writers is not None]
-    if found:
-        fact = f"{counted(len(found), 'Deployment')}: two writers."
-        meaning = f"{listed(found, most=3)}. A rollout starts the next pod while the old one "
-        meaning += "may write to the same volume: nothing prevents that, even with 1 replica."
         yield SummaryFinding(Severity.NOTICE, fact, meaning, "workloads")
 
 
@@ -254,28 +277,6 @@ def _of_budgets(report: ClusterReport) -> Iterator[SummaryFinding]:
         )
 
 
-def _of_zones(report: ClusterReport) -> Iterator[SummaryFinding]:
-    if len(report.zones) < 2:
-        return
-    one_zone = [one for one in report.spreads if one.in_one_zone]
-    if one_zone:
-        yield SummaryFinding(
-            Severity.NOTICE,
-            f"{counted(len(one_zone), 'workload')} would go with one zone.",
-            f"All of {'its' if len(one_zone) == 1 else 'their'} pods are in the same one.",
-            "zones",
-        )
-    skewed = [one for one in report.spreads if one.exceeded]
-    if skewed:
-        yield SummaryFinding(
-            Severity.NOTICE,
-            f"{counted(len(skewed), 'workload')} {'is' if len(skewed) == 1 else 'are'} spread less evenly than maxSkew "
-            "allows a new pod.",
-            "Constraints are checked only when a pod is placed.",
-            "zones",
-        )
-
-
 def _partitioned(report: ClusterReport) -> Sequence[NodeDown]:
     return report.partitions.nodes if report.partitions is not None else ()
 
@@ -345,6 +346,19 @@ def summary_page(report: ClusterReport) -> Page:
     when = "" if report.at is None else f", {clock(report.at, None)}"
     rows = tuple((one.severity.value, one.fact, f"{_named(report, one)}{one.meaning}") for one in found)
     counts = tuple((f"{one.pods:,}", one.severity.value, one.words) for one in categories(report))
+    # Commands for the worst node, then the worst pod; pods on silent nodes are covered by their node.
+    next_commands: list[Command] = []
+    flagged = [(_MARKS[flags[0].mark], node.name) for node in report.nodes if (flags := node_flags(node))]
+    if flagged:
+        mark, name = min(flagged)
+        next_commands.append(qos("partitions") if mark == _MARKS[NodeMark.SILENT] else qos("node {}", name))
+    risky = [(_RISKS[pod.risk], *pod.key) for pod in report.pods if pod.risk not in {None, PodRisk.NODE_DOWN}]
+    if risky:
+        _, namespace, name = min(risky)
+        next_commands.append(qos("explain pod/{}", name, namespace=namespace))
+    refused = next((one for one in report.workloads if one.refused), None)
+    if refused is not None:
+        next_commands.append(qos("explain {}/{}", refused.kind.lower(), refused.name, namespace=refused.namespace))
     return Page(
         title=f"{report.scope or 'all namespaces'} of {asked_words(report)}{when}",
         verdict=_sentences(report, found),
@@ -363,7 +377,7 @@ def summary_page(report: ClusterReport) -> Page:
             ),
             *_unknown(report),
         ),
-        next_commands=tuple(_next_commands(report)),
+        next_commands=tuple(next_commands),
     )
 
 
@@ -380,21 +394,6 @@ def _named(report: ClusterReport, finding: SummaryFinding) -> str:
         if pod.risk is finding.risk is not None
     ]
     return f"{listed(names, most=_MAX_NAMED)}. " if names else ""
-
-
-def _next_commands(report: ClusterReport) -> Iterator[Command]:
-    """Commands for the worst node, then the worst pod; pods on silent nodes are covered by their node."""
-    flagged = [(_MARKS[flags[0].mark], node.name) for node in report.nodes if (flags := node_flags(node))]
-    if flagged:
-        mark, name = min(flagged)
-        yield qos("partitions") if mark == _MARKS[NodeMark.SILENT] else qos("node {}", name)
-    risky = [(_RISKS[pod.risk], *pod.key) for pod in report.pods if pod.risk not in {None, PodRisk.NODE_DOWN}]
-    if risky:
-        _, namespace, name = min(risky)
-        yield qos("explain pod/{}", name, namespace=namespace)
-    refused = next((one for one in report.workloads if one.refused), None)
-    if refused is not None:
-        yield qos("explain {}/{}", refused.kind.lower(), refused.name, namespace=refused.namespace)
 
 
 def report_verdict(report: ClusterReport) -> Verdict:

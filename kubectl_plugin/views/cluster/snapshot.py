@@ -16,13 +16,27 @@ _FIRST = {"nodes": "node", "pods": "pod"}
 def snapshot_page(report: SnapshotReport) -> Page:
     """What is in the file, and what is missing."""
     server = f" {report.server_version}" if report.server_version else ""
+    parts: list[Section] = []
+    held = [f"{entry.resource} {entry.count:,}" for entry in report.kinds if entry.count]
+    none = [entry.resource for entry in report.kinds if not entry.count and not entry.not_captured]
+    if held:
+        parts.append(Section("In it", (listed(held),)))
+    if none:
+        parts.append(Section("There are no", (listed(none),)))
+    missing: dict[str, list[str]] = {}
+    for entry in report.kinds:
+        if entry.not_captured:
+            missing.setdefault(entry.not_captured, []).append(entry.resource)
+    if missing:
+        lines = (f"{listed(kinds, most=len(kinds))}: {reason}" for reason, kinds in missing.items())
+        parts.append(Section("Not captured", tuple(lines)))
     return Page(
         title=f"{report.path}, of {report.source}{server} at {clock(report.captured_at, None)}",
         verdict=tuple(_verdict(report)),
         severity=Severity.FINE
         if not any(entry.not_captured for entry in report.kinds if entry.resource in _FIRST)
         else Severity.NOTICE,
-        parts=tuple(_parts(report)),
+        parts=tuple(parts),
         next_commands=(qos("explain pods", comment="or pod/NAME, with -n NAMESPACE"),),
     )
 
@@ -48,19 +62,3 @@ def _verdict(report: SnapshotReport) -> Iterator[str]:
             yield "Placement is then not certain."
     if report.anonymised:
         yield "Names were replaced; the number of objects is still visible."
-
-
-def _parts(report: SnapshotReport) -> Iterator[Section]:
-    held = [f"{entry.resource} {entry.count:,}" for entry in report.kinds if entry.count]
-    none = [entry.resource for entry in report.kinds if not entry.count and not entry.not_captured]
-    if held:
-        yield Section("In it", (listed(held),))
-    if none:
-        yield Section("There are no", (listed(none),))
-    missing: dict[str, list[str]] = {}
-    for entry in report.kinds:
-        if entry.not_captured:
-            missing.setdefault(entry.not_captured, []).append(entry.resource)
-    if missing:
-        lines = (f"{listed(kinds, most=len(kinds))}: {reason}" for reason, kinds in missing.items())
-        yield Section("Not captured", tuple(lines))

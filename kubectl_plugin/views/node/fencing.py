@@ -75,7 +75,13 @@ def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
     elif outcome in _BROKEN:
         sentences = (_BROKEN[outcome],)
     elif outcome is StepOutcome.NOT_POSSIBLE and report.state in _AS_ASKED[report.undo]:
-        sentences = (f"{lead}: {_hindered(report)}. Nothing in the cluster was changed.",)
+        # Why a node in an allowed state was not changed.
+        failed = next((step for step in report.steps if step.kind is StepKind.FENCE_COMMAND_FAILED), None)
+        if failed is not None:
+            hindered = f"the fence command failed ({failed.detail})"
+        else:
+            hindered = "the Node has been deleted or changed since it was read"
+        sentences = (f"{lead}: {hindered}. Nothing in the cluster was changed.",)
     elif report.undo:
         fenced = report.state in _AS_ASKED[True]
         results = {StepOutcome.DONE: "Taken back into service.", StepOutcome.DRY_RUN: "Dry run: nothing is stored."}
@@ -118,14 +124,6 @@ def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> I
             yield "Dry run: nothing is stored."
         case _:
             yield "Fencing it, as you confirmed."
-
-
-def _hindered(report: FenceReport) -> str:
-    """Why a node in an allowed state was not changed."""
-    failed = next((step for step in report.steps if step.kind is StepKind.FENCE_COMMAND_FAILED), None)
-    if failed is not None:
-        return f"the fence command failed ({failed.detail})"
-    return "the Node has been deleted or changed since it was read"
 
 
 def _fenced(report: FenceReport, now: datetime | None) -> str:

@@ -74,10 +74,34 @@ def node_flags(node: NodeEntry) -> tuple[NodeFlag, ...]:
     """All problems of a node, the worst first; empty if it is Ready and nothing is near its limit."""
     by = node.going
     goes = [NodeFlag(NodeMark.GOING, going_word(by))] if by is not None and not by.is_announced else []
+    # Findings about requests and limits; none for a silent node, where they matter less.
+    of_requests: list[NodeFlag] = []
+    if node.down:
+        pass
+    else:
+        for name, promised, beyond, full in (
+            ("cpu", node.cpu, NodeMark.CPU_BEYOND, NodeMark.CPU_FULL),
+            ("memory", node.memory, NodeMark.MEMORY_BEYOND, NodeMark.MEMORY_FULL),
+        ):
+            if promised.allocatable and promised.total > promised.allocatable:
+                of_requests.append(
+                    NodeFlag(beyond, f"{name} requests {percent_of(promised.total, promised.allocatable)}%")
+                )
+            elif promised.allocatable and is_full(promised.allocatable, promised.total):
+                of_requests.append(
+                    NodeFlag(full, f"{name} requests {percent_of(promised.total, promised.allocatable)}%")
+                )
+        if is_full(node.max_pods, node.pods):
+            of_requests.append(NodeFlag(NodeMark.PODS_FULL, "no room for a pod"))
+        if node.near_limit:
+            possessive = "its" if node.near_limit == 1 else "their"
+            of_requests.append(
+                NodeFlag(NodeMark.NEAR_LIMIT, f"{counted(node.near_limit, 'container')} near {possessive} limit")
+            )
     return (
         *_of_kubelet(node),
         *goes,
-        *_of_requests(node),
+        *of_requests,
         *([NodeFlag(NodeMark.CORDONED, "cordoned")] * node.unschedulable),
     )
 
@@ -100,25 +124,6 @@ def _of_kubelet(node: NodeEntry) -> Iterator[NodeFlag]:
         yield NodeFlag(NodeMark.PRESSURE, pressure_names(node.pressures))
     elif level is not None and (mark := _NEAR.get(headroom_nearness(level.percent, met=level.met))) is not None:
         yield NodeFlag(mark, "near eviction")
-
-
-def _of_requests(node: NodeEntry) -> Iterator[NodeFlag]:
-    """Findings about requests and limits; none for a silent node, where they matter less."""
-    if node.down:
-        return
-    for name, promised, beyond, full in (
-        ("cpu", node.cpu, NodeMark.CPU_BEYOND, NodeMark.CPU_FULL),
-        ("memory", node.memory, NodeMark.MEMORY_BEYOND, NodeMark.MEMORY_FULL),
-    ):
-        if promised.allocatable and promised.total > promised.allocatable:
-            yield NodeFlag(beyond, f"{name} requests {percent_of(promised.total, promised.allocatable)}%")
-        elif promised.allocatable and is_full(promised.allocatable, promised.total):
-            yield NodeFlag(full, f"{name} requests {percent_of(promised.total, promised.allocatable)}%")
-    if is_full(node.max_pods, node.pods):
-        yield NodeFlag(NodeMark.PODS_FULL, "no room for a pod")
-    if node.near_limit:
-        possessive = "its" if node.near_limit == 1 else "their"
-        yield NodeFlag(NodeMark.NEAR_LIMIT, f"{counted(node.near_limit, 'container')} near {possessive} limit")
 
 
 def node_state(node: NodeEntry) -> tuple[Severity, str]:

@@ -6,7 +6,6 @@ Only rows are kept, not reports, so that a large cluster needs little memory.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
@@ -67,7 +66,36 @@ class NodeLines:
     def add(self, report: NodePressureReport) -> None:
         """Add the line of one report."""
         self._first = self._first or report
-        self._rows.append(_row(report, self._now))
+        said, promised, usage = node_pressure_verdict(report, self._now), report.promised, report.promised.usage
+        nearest = nearest_threshold(usage) if usage is not None else None
+        state = node_condition(promised)
+        requested = next((entry.requested_percent for entry in promised.resources if entry.name == "memory"), None)
+        # ``1.9Gi 6%``, with the resource name unless it is memory; ``unknown`` if not measured.
+        if nearest is None:
+            known = report.platform is Platform.LINUX and report.usage_source is not UsageSource.NONE
+            headroom = "no threshold" if known and not report.signals else _UNKNOWN
+        elif nearest.met:
+            headroom = "none"
+        else:
+            what = "" if nearest.signal.is_memory else f"{nearest.signal.value.partition('.')[0]} "
+            headroom = f"{what}{signal_amount(nearest.headroom, nearest.signal)} {nearest.headroom_percent}%"
+        cells = (
+            _state(report, state),
+            headroom,
+            _UNKNOWN if requested is None else f"{requested}%",
+            *_first(report),
+            finding_words(said),
+        )
+        percent = nearest.headroom_percent if nearest is not None else None
+        measured = report.usage_source is not UsageSource.NONE
+        # ``1.9Gi (6%): shop/web-1 is evicted first``; empty if the rules name no pod.
+        if nearest is None or usage is None or usage.evicted_first is None:
+            eviction = ""
+        else:
+            left = f"{signal_amount(nearest.headroom, nearest.signal)} ({nearest.headroom_percent}%)"
+            far = f"{nearest.signal.value} is met" if nearest.met else left
+            eviction = f"{far}: {usage.evicted_first.namespace}/{usage.evicted_first.pod} is evicted first"
+        self._rows.append(_Row(report.name, cells, said.severity, percent, measured, state.lower(), eviction))
         self._lacks |= dict.fromkeys(report.lacks)
         self._notes.add(report.promised.version_notes)
 
@@ -91,7 +119,22 @@ class NodeLines:
             one_line=True,
             narrow=_NARROW,
         )
-        total = Section("Total", (*self._counts(), "-o wide: a page each"))
+        counts: list[str] = []
+        found = Counter(row.state for row in self._rows)
+        states = ", ".join(f"{count} {state}" for state, count in found.most_common())
+        counts.append(f"{counted(len(self._rows), 'node')}: {states}")
+        near = min(
+            (row for row in self._rows if row.eviction), key=lambda row: (row.percent or 0, row.name), default=None
+        )
+        if near is not None and len(self._rows) > 1:
+            counts.append(f"nearest to an eviction: {near.name}, {near.eviction}")
+        if unknown := sum(not row.measured for row in self._rows):
+            counts.append(f"usage of {counted(unknown, 'node')} is unknown (why: -o wide)")
+        total = Section("Total", (*counts, "-o wide: a page each"))
+        next_commands: list[Command] = []
+        worst = sorted(self._rows, key=lambda row: row.order)
+        for row in worst_few(worst):
+            next_commands.append(qos("node {}", row.name))
         return Page(
             title="",
             verdict=(),
@@ -102,51 +145,8 @@ class NodeLines:
                 self._notes.section(),
                 Section("Unknown", unread_lines(self._lacks)),
             ),
-            next_commands=tuple(self._next_commands()),
+            next_commands=tuple(next_commands),
         )
-
-    def _counts(self) -> Iterator[str]:
-        found = Counter(row.state for row in self._rows)
-        states = ", ".join(f"{count} {state}" for state, count in found.most_common())
-        yield f"{counted(len(self._rows), 'node')}: {states}"
-        near = min(
-            (row for row in self._rows if row.eviction), key=lambda row: (row.percent or 0, row.name), default=None
-        )
-        if near is not None and len(self._rows) > 1:
-            yield f"nearest to an eviction: {near.name}, {near.eviction}"
-        if unknown := sum(not row.measured for row in self._rows):
-            yield f"usage of {counted(unknown, 'node')} is unknown (why: -o wide)"
-
-    def _next_commands(self) -> Iterator[Command]:
-        worst = sorted(self._rows, key=lambda row: row.order)
-        for row in worst_few(worst):
-            yield qos("node {}", row.name)
-
-
-def _row(report: NodePressureReport, now: datetime | None) -> _Row:
-    said, promised, usage = node_pressure_verdict(report, now), report.promised, report.promised.usage
-    nearest = nearest_threshold(usage) if usage is not None else None
-    state = node_condition(promised)
-    requested = next((entry.requested_percent for entry in promised.resources if entry.name == "memory"), None)
-    cells = (
-        _state(report, state),
-        _headroom(report, nearest),
-        _UNKNOWN if requested is None else f"{requested}%",
-        *_first(report),
-        finding_words(said),
-    )
-    percent = nearest.headroom_percent if nearest is not None else None
-    measured = report.usage_source is not UsageSource.NONE
-    return _Row(report.name, cells, said.severity, percent, measured, state.lower(), _eviction(nearest, usage))
-
-
-def _eviction(nearest: ThresholdReport | None, usage: NodeUse | None) -> str:
-    """``1.9Gi (6%): shop/web-1 is evicted first``; empty if the rules name no pod."""
-    if nearest is None or usage is None or usage.evicted_first is None:
-        return ""
-    left = f"{signal_amount(nearest.headroom, nearest.signal)} ({nearest.headroom_percent}%)"
-    far = f"{nearest.signal.value} is met" if nearest.met else left
-    return f"{far}: {usage.evicted_first.namespace}/{usage.evicted_first.pod} is evicted first"
 
 
 def nearest_threshold(usage: NodeUse) -> ThresholdReport | None:
@@ -156,17 +156,6 @@ def nearest_threshold(usage: NodeUse) -> ThresholdReport | None:
         return usage.met or memory or other
     far = headroom_nearness(other.headroom_percent, met=False) is Nearness.FAR
     return other if not far and other.headroom_percent < memory.headroom_percent else memory
-
-
-def _headroom(report: NodePressureReport, nearest: ThresholdReport | None) -> str:
-    """``1.9Gi 6%``, with the resource name unless it is memory; ``unknown`` if not measured."""
-    if nearest is None:
-        known = report.platform is Platform.LINUX and report.usage_source is not UsageSource.NONE
-        return "no threshold" if known and not report.signals else _UNKNOWN
-    if nearest.met:
-        return "none"
-    what = "" if nearest.signal.is_memory else f"{nearest.signal.value.partition('.')[0]} "
-    return f"{what}{signal_amount(nearest.headroom, nearest.signal)} {nearest.headroom_percent}%"
 
 
 def _state(report: NodePressureReport, condition: str) -> str:

@@ -43,6 +43,10 @@ def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
     """What the node has promised; ``wide`` adds requests by QoS class and the system's reservation."""
     summary = node_verdict(report, now)
     measured = report.usage is not None and report.usage.usage_source is not UsageSource.NONE
+    next_commands: list[Command] = []
+    next_commands += reach_commands(report.reach)
+    next_commands.append(qos("node {}", report.name))
+    next_commands.append(pods_on(report.name))
     return Page(
         title=f"node/{report.name}",
         verdict=summary.sentences,
@@ -53,7 +57,7 @@ def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
             versions_section(report.version_notes),
             Section("Unknown", unread_lines(report.unread, measured=(report.name,) if measured else ())),
         ),
-        next_commands=tuple(_next_commands(report)),
+        next_commands=tuple(next_commands),
     )
 
 
@@ -61,7 +65,36 @@ def promise_parts(report: NodeReport, now: datetime | None, *, wide: bool) -> li
     """The sections on promises, taints and held-back removals; ``wide`` as in `node_page`."""
     parts: list[Section | Table] = []
     if report.pods is not None:
-        parts += [_table(report), *([_by_class(report)] if wide else []), *_kept_room(report), _pods(report)]
+        counts = listed([f"{count} {qos_class}" for qos_class, count in report.pods_by_class.items()])
+        # What is kept for nominated pods, although no pod on the node requests it.
+        kept_room: list[Section] = []
+        kept = report.kept
+        if kept is not None:
+            amounts = listed([f"{amount(name, text)} {name}" for name, text in kept.requests.items()]) or "a place"
+            kept_room.append(
+                Section(
+                    "Nominated", (f"{amounts} kept for {nominated_pods_words(kept.pods)}, besides what is requested",)
+                )
+            )
+        rows = [
+            (
+                entry.name,
+                amount(entry.name, entry.allocatable),
+                amount(entry.name, entry.requested),
+                f"{entry.requested_percent}%",
+                amount(entry.name, entry.free),
+                amount(entry.name, entry.limited),
+                f"{entry.limited_percent}%",
+                counted(entry.without_limit, "pod"),
+            )
+            for entry in report.offered
+        ]
+        parts += [
+            Table("", _HEADINGS, tuple(rows), right=frozenset(range(1, len(_HEADINGS)))),
+            *([_by_class(report)] if wide else []),
+            *kept_room,
+            Section("Pods", (f"{report.pods} of {report.max_pods}: {counts}",)),
+        ]
     parts.append(Section("Taints", report.taints))
     if report.held_back is not None:
         parts.append(Section("Held back", (held_words(report.held_back, now),)))
@@ -82,12 +115,6 @@ def pods_on(name: str) -> Command:
     return qos("explain pods -A", name, options="--field-selector spec.nodeName={}")
 
 
-def _next_commands(report: NodeReport) -> Iterator[Command]:
-    yield from reach_commands(report.reach)
-    yield qos("node {}", report.name)
-    yield pods_on(report.name)
-
-
 def node_verdict(report: NodeReport, now: datetime | None) -> Verdict:
     """What is wrong with the node and what it has promised."""
     found = node_findings(report, report.usage, now)
@@ -95,7 +122,29 @@ def node_verdict(report: NodeReport, now: datetime | None) -> Verdict:
     if report.pods is None:
         unread = "What it has promised is unknown: its pods could not be read."
         return joined_verdict((*wrong, Verdict(VerdictCode.PODS_UNREAD, Severity.NOTICE, (unread,))))
-    promises = (*_limits(report), *_usage_unknown(report))
+    # Why the page shows nothing about evictions, if it cannot.
+    usage_unknown: list[str] = []
+    if report.platform is not Platform.LINUX:
+        pass
+    elif report.usage is None:
+        usage_unknown.append("Its usage was not read: use kubectl qos node.")
+    elif report.usage.usage_source is UsageSource.NONE:
+        usage_unknown.append("Its usage is unknown, and so is the headroom before an eviction.")
+    # How far limits exceed what is allocatable.
+    said = []
+    over = [f"{entry.name} {entry.limited_percent}%" for entry in report.offered if entry.limited_percent > 100]
+    unlimited = next((entry.without_limit for entry in report.offered if entry.name == "memory"), 0)
+    if over:
+        said.append(f"Overcommitted: limits add up to {listed(over)} of allocatable.")
+    if unlimited:
+        may = "has no memory limit: it may" if unlimited == 1 else "have no memory limit: they may"
+        pods = "pod" if report.pods == 1 else "pods"
+        said.append(f"{unlimited} of {report.pods} {pods} {may} use all memory.")
+    if said or report.pods_full or any(entry.full for entry in report.offered):
+        limits = tuple(said)
+    else:
+        limits = ("Every pod's memory is limited, and limits stay within allocatable.",)
+    promises = (*limits, *usage_unknown)
     return joined_verdict((*wrong, Verdict(VerdictCode.READY, Severity.FINE, promises)))
 
 
@@ -108,49 +157,6 @@ def node_condition(report: NodeReport) -> str:
     return "Cordoned" if report.unschedulable else "Ready"
 
 
-def _usage_unknown(report: NodeReport) -> Iterator[str]:
-    """Why the page shows nothing about evictions, if it cannot."""
-    if report.platform is not Platform.LINUX:
-        return
-    if report.usage is None:
-        yield "Its usage was not read: use kubectl qos node."
-    elif report.usage.usage_source is UsageSource.NONE:
-        yield "Its usage is unknown, and so is the headroom before an eviction."
-
-
-def _limits(report: NodeReport) -> tuple[str, ...]:
-    """How far limits exceed what is allocatable."""
-    said = []
-    over = [f"{entry.name} {entry.limited_percent}%" for entry in report.offered if entry.limited_percent > 100]
-    unlimited = next((entry.without_limit for entry in report.offered if entry.name == "memory"), 0)
-    if over:
-        said.append(f"Overcommitted: limits add up to {listed(over)} of allocatable.")
-    if unlimited:
-        may = "has no memory limit: it may" if unlimited == 1 else "have no memory limit: they may"
-        pods = "pod" if report.pods == 1 else "pods"
-        said.append(f"{unlimited} of {report.pods} {pods} {may} use all memory.")
-    if said or report.pods_full or any(entry.full for entry in report.offered):
-        return tuple(said)
-    return ("Every pod's memory is limited, and limits stay within allocatable.",)
-
-
-def _table(report: NodeReport) -> Table:
-    rows = [
-        (
-            entry.name,
-            amount(entry.name, entry.allocatable),
-            amount(entry.name, entry.requested),
-            f"{entry.requested_percent}%",
-            amount(entry.name, entry.free),
-            amount(entry.name, entry.limited),
-            f"{entry.limited_percent}%",
-            counted(entry.without_limit, "pod"),
-        )
-        for entry in report.offered
-    ]
-    return Table("", _HEADINGS, tuple(rows), right=frozenset(range(1, len(_HEADINGS))))
-
-
 def _by_class(report: NodeReport) -> Table:
     rows = [
         (
@@ -161,21 +167,6 @@ def _by_class(report: NodeReport) -> Table:
         for entry in report.offered
     ]
     return Table("", _BY_CLASS, tuple(rows), right=frozenset(range(1, len(_BY_CLASS))))
-
-
-def _kept_room(report: NodeReport) -> Iterator[Section]:
-    """What is kept for nominated pods, although no pod on the node requests it."""
-    kept = report.kept
-    if kept is not None:
-        amounts = listed([f"{amount(name, text)} {name}" for name, text in kept.requests.items()]) or "a place"
-        yield Section(
-            "Nominated", (f"{amounts} kept for {nominated_pods_words(kept.pods)}, besides what is requested",)
-        )
-
-
-def _pods(report: NodeReport) -> Section:
-    counts = listed([f"{count} {qos_class}" for qos_class, count in report.pods_by_class.items()])
-    return Section("Pods", (f"{report.pods} of {report.max_pods}: {counts}",))
 
 
 # The findings about a node: every page and list about nodes uses these sentences.
@@ -203,23 +194,6 @@ def node_findings(report: NodeReport, use: NodeUse | None, now: datetime | None)
         use: Its usage; None: not read.
         now: The present.
     """
-    state, room = _state(report, now), tuple(_room(report))
-    # Without its pods or a Linux kubelet, it is unknown which pods would be killed or evicted.
-    if use is None or report.pods is None or report.platform is not Platform.LINUX:
-        return NodeFindings(state, room)
-    return NodeFindings((*state, *_evicting(use)), (*_headroom(use), *room, *_near_limits(use)))
-
-
-def shortage_verdict(kill: OomKill, now: datetime | None) -> Verdict:
-    """Says that a node ran out of memory within the last hour."""
-    when = when_words(kill.at, now)
-    process = f' process "{kill.process}"' if kill.process else " a process"
-    often = f", {counted(kill.times, 'time')}" if kill.times > 1 else ""
-    text = f"It ran out of memory: the kernel killed{process}{f' {when}' if when else ''} ({kill.reason}{often})."
-    return Verdict(VerdictCode.NODE_OOM_KILL, Severity.TROUBLE, (text,))
-
-
-def _state(report: NodeReport, now: datetime | None) -> tuple[Verdict, ...]:
     found: list[Verdict] = []
     quiet = report.reach is not None and report.reach.reach.quiet
     if report.pressures and not quiet:
@@ -230,7 +204,29 @@ def _state(report: NodeReport, now: datetime | None) -> tuple[Verdict, ...]:
     found += sorted((*goes, *_standing(report, now)), key=lambda one: -one.severity.urgency)
     if report.evictions:
         found.append(Verdict(VerdictCode.NODE_TAINT_EVICTS, Severity.TROUBLE, (count_words(report.evictions, now),)))
-    return tuple(found)
+    state, room = tuple(found), tuple(_room(report))
+    # Without its pods or a Linux kubelet, it is unknown which pods would be killed or evicted.
+    if use is None or report.pods is None or report.platform is not Platform.LINUX:
+        return NodeFindings(state, room)
+    # The container nearest to its own memory limit, and how many others are near theirs.
+    near_limits: list[Verdict] = []
+    if use.near_limits:
+        first, *more = use.near_limits
+        words = [near_limit_words(first.container, first.working_set, first.limit, of=f"{first.namespace}/{first.pod}")]
+        if more:
+            are = "is near its" if len(more) == 1 else "are near their"
+            words.append(f"{counted(len(more), 'more container')} {are} limit.")
+        near_limits.append(Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, tuple(words)))
+    return NodeFindings((*state, *_evicting(use)), (*_headroom(use), *room, *near_limits))
+
+
+def shortage_verdict(kill: OomKill, now: datetime | None) -> Verdict:
+    """Says that a node ran out of memory within the last hour."""
+    when = when_words(kill.at, now)
+    process = f' process "{kill.process}"' if kill.process else " a process"
+    often = f", {counted(kill.times, 'time')}" if kill.times > 1 else ""
+    text = f"It ran out of memory: the kernel killed{process}{f' {when}' if when else ''} ({kill.reason}{often})."
+    return Verdict(VerdictCode.NODE_OOM_KILL, Severity.TROUBLE, (text,))
 
 
 def _standing(report: NodeReport, now: datetime | None) -> Iterator[Verdict]:
@@ -335,17 +331,6 @@ def full_words(names: Sequence[str]) -> str:
     """Which pods do not fit once all that is allocatable of these resources is requested."""
     several = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
     return f"no pod that requests {several} fits here"
-
-
-def _near_limits(use: NodeUse) -> Iterator[Verdict]:
-    """The container nearest to its own memory limit, and how many others are near theirs."""
-    if use.near_limits:
-        first, *more = use.near_limits
-        words = [near_limit_words(first.container, first.working_set, first.limit, of=f"{first.namespace}/{first.pod}")]
-        if more:
-            are = "is near its" if len(more) == 1 else "are near their"
-            words.append(f"{counted(len(more), 'more container')} {are} limit.")
-        yield Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, tuple(words))
 
 
 def finding_words(said: Verdict) -> str:

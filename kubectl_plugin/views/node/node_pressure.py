@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
-
 from cluster_io.kinds import EVENTS
 from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section, Table
@@ -13,27 +12,9 @@ from kubectl_plugin.reports.node.node_pressure import EvictionOrderReport, NodeP
 from kubectl_plugin.reports.node.node_use import NodeUse
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
 from kubectl_plugin.views.caveats import assumed_words, unread_lines, versions_section
-from kubectl_plugin.views.node.node_page import (
-    full_section,
-    node_findings,
-    pods_on,
-    promise_parts,
-    shortage_verdict,
-    signal_amount,
-    time_words,
-)
+from kubectl_plugin.views.node.node_page import full_section, node_findings, pods_on, promise_parts, shortage_verdict, signal_amount, time_words
 from kubectl_plugin.views.node.node_words import node_platform_section, platform_name, reach_commands
-from kubectl_plugin.views.node.pressure import (
-    LISTED_LIMIT_PERCENT,
-    SIGNAL_NAMES,
-    candidate_name,
-    eviction_separator,
-    oom_separator,
-    oom_terms,
-    over_words,
-    own_words,
-    unless_words,
-)
+from kubectl_plugin.views.node.pressure import LISTED_LIMIT_PERCENT, SIGNAL_NAMES, candidate_name, eviction_separator, oom_separator, oom_terms, over_words, own_words, unless_words
 from kubectl_plugin.views.scheduling.budget_words import drain_leads, hold_words
 from kubectl_plugin.views.words import listed, memory, memory_qos_values
 from podrules.api.model.pod import PodQOSClass
@@ -42,6 +23,9 @@ from podrules.node.pressure.cgroups import NodeCgroup
 from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.usage import UsageSource, limit_percent
 from podrules.pod.platform import Platform
+from kubectl_plugin.reports.node.node_pressure import NodePressureReport, OOMOrderReport, node_use
+from kubectl_plugin.reports.node.node_report import NodeUse
+
 
 _NODES_PROXY: Final = "nodes/proxy"
 
@@ -51,28 +35,46 @@ def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide
     summary = node_pressure_verdict(report, now)
     linux = report.platform is Platform.LINUX
     parts = [*_pressure_parts(report, wide=wide)] if linux else [node_platform_section(report.platform)]
-    parts += [*promise_parts(report.promised, now, wide=wide), full_section(report.promised), _ended(report)]
+    # What ended in the last hour, by cause.
+    if not report.ended:
+        ended = Section("Ended", ())
+    else:
+        # Loaded only if something has ended.
+        from kubectl_plugin.views.died.causes import by_cause
+
+        rows = tuple(Row((str(count), cause, pods)) for count, cause, pods in by_cause(report.ended))
+        ended = Section("Ended", ("in the last hour, by cause:", *rows))
+    parts += [*promise_parts(report.promised, now, wide=wide), full_section(report.promised), ended]
     measured = () if report.usage_source is UsageSource.NONE else (report.name,)
-    unknown = Section("Unknown", (*unread_lines(report.unread, measured=measured), *_permission(report)))
+    permission: list[str] = []
+    if any(entry.resource == _NODES_PROXY and entry.reason == "forbidden" for entry in report.unread):
+        permission.append(
+            "with get nodes/proxy: resident memory, swap, disks, processes and the kubelet's own thresholds; it is a "
+            "strong permission, because it includes the kubelet's exec"
+        )
+    unknown = Section("Unknown", (*unread_lines(report.unread, measured=measured), *permission))
     parts += [versions_section(report.promised.version_notes), unknown]
+    next_commands: list[Command] = []
+    reach = report.promised.reach
+    next_commands += reach_commands(reach)
+    order = report.oom_of(OOMScope.GLOBAL)
+    # For a silent node, what would be killed first is not the next question.
+    silent = reach is not None and reach.reach.quiet
+    first = order.places[0] if order is not None and order.places and not silent else None
+    if first is not None and first.pod:
+        next_commands.append(qos("explain pod/{}", first.pod, namespace=first.namespace))
+    next_commands.append(pods_on(report.name))
+    if not wide:
+        next_commands.append(qos("node {}", report.name, options="-o wide"))
+    about = "--field-selector involvedObject.kind=Node,involvedObject.name={}"
+    next_commands.append(kubectl("get events -A", report.name, options=about))
     return Page(
         title=f"node/{report.name}",
         verdict=summary.sentences,
         severity=summary.severity,
         parts=tuple(parts),
-        next_commands=tuple(_next_commands(report, wide=wide)),
+        next_commands=tuple(next_commands),
     )
-
-
-def _ended(report: NodePressureReport) -> Section:
-    """What ended in the last hour, by cause."""
-    if not report.ended:
-        return Section("Ended", ())
-    # Loaded only if something has ended.
-    from kubectl_plugin.views.died.causes import by_cause
-
-    rows = tuple(Row((str(count), cause, pods)) for count, cause, pods in by_cause(report.ended))
-    return Section("Ended", ("in the last hour, by cause:", *rows))
 
 
 def _pressure_parts(report: NodePressureReport, *, wide: bool) -> Iterator[Section | Table]:
@@ -84,7 +86,33 @@ def _pressure_parts(report: NodePressureReport, *, wide: bool) -> Iterator[Secti
         yield from own_limits(report)
     else:
         yield near_own_limits(report)
-    yield from _facts(report, wide=wide)
+    yield Section("System", tuple(_system(report)))
+    stalls: list[str] = []
+    psi = report.memory.psi
+    if psi is not None:
+        stalls.append(
+            f"tasks waited for memory {psi.some.avg10:g}% of the last 10 s, {psi.some.avg60:g}% of the last minute, "
+            f"{psi.some.avg300:g}% of the last 5 (PSI)"
+        )
+    yield Section("Stalls", tuple(stalls))
+    yield Section("Measured", tuple(_measured(report, wide=wide)))
+    yield Section("A kill", tuple(_kill(report, wide=wide)))
+    eviction: list[str] = []
+    if report.usage_source is UsageSource.NONE:
+        eviction.append(
+            "the order is unknown without usage: pods above their requests are evicted first, then by priority"
+        )
+    if report.threshold_problem:
+        eviction.append(f"the kubelet's own thresholds cannot be read: {report.threshold_problem}")
+    if wide:
+        has_soft = any(not threshold.hard for threshold in report.thresholds)
+        soft = f"; at a soft threshold at most {report.max_pod_grace_period_seconds} s" if has_soft else ""
+        eviction.append(
+            f"gives a container 2 s to stop{soft}; the kubelet checks every 10 s and evicts one pod at a time"
+        )
+        eviction.append("if memory grows faster than that, the kernel kills first")
+        eviction.append("if all processes of an evicted pod exit 0, it ends Succeeded, and its status shows no reason")
+    yield Section("An eviction", tuple(eviction))
     if wide:
         yield from cgroup_parts(report)
 
@@ -102,26 +130,24 @@ def node_pressure_verdict(report: NodePressureReport, now: datetime | None) -> V
     else:
         said = [Verdict(VerdictCode.READY, Severity.FINE, tuple(_first_to_go(report, use)))]
         if report.usage_source is not UsageSource.NONE:
-            said += [Verdict(VerdictCode.READY, Severity.FINE, (text,)) for text in _no_headroom(report)]
+            # Why the verdict shows no memory headroom.
+            no_headroom: list[str] = []
+            signals = report.signals
+            if any(one.is_memory for one in signals):
+                pass
+            elif signals:
+                names = [one.value for one in Signal if one in signals and not one.value.startswith("containerfs.")]
+                known = "" if report.thresholds else " (not measured)"
+                no_headroom.append(f"No eviction threshold is set for memory, only for {listed(names)}{known}.")
+            else:
+                no_headroom.append("No eviction threshold is set: the kubelet evicts no pod.")
+            said += [Verdict(VerdictCode.READY, Severity.FINE, (text,)) for text in no_headroom]
     if report.held:
         held = (*drain_leads(report.held, "A drain"), *hold_words(report.held))
         said.insert(0, Verdict(VerdictCode.CORDONED, Severity.NOTICE, held))
     short = () if report.shortage is None else (shortage_verdict(report.shortage, now),)
     assumed = assumed_words(one for one in report.lacks if one.resource == EVENTS.plural)
     return lacking(joined_verdict((*short, *found.now, *said, *found.ahead)), assumed)
-
-
-def _no_headroom(report: NodePressureReport) -> Iterator[str]:
-    """Why the verdict shows no memory headroom."""
-    signals = report.signals
-    if any(one.is_memory for one in signals):
-        return
-    if signals:
-        names = [one.value for one in Signal if one in signals and not one.value.startswith("containerfs.")]
-        known = "" if report.thresholds else " (not measured)"
-        yield f"No eviction threshold is set for memory, only for {listed(names)}{known}."
-    else:
-        yield "No eviction threshold is set: the kubelet evicts no pod."
 
 
 def _first_to_go(report: NodePressureReport, use: NodeUse) -> Iterator[str]:
@@ -144,14 +170,6 @@ def _first_to_go(report: NodePressureReport, use: NodeUse) -> Iterator[str]:
     yield f"{sentence}."
 
 
-def _facts(report: NodePressureReport, *, wide: bool) -> Iterator[Section]:
-    yield Section("System", tuple(_system(report)))
-    yield Section("Stalls", tuple(_stalls(report)))
-    yield Section("Measured", tuple(_measured(report, wide=wide)))
-    yield Section("A kill", tuple(_kill(report, wide=wide)))
-    yield Section("An eviction", tuple(_eviction(report, wide=wide)))
-
-
 def _system(report: NodePressureReport) -> Iterator[str]:
     own = report.memory
     if own.system_working_set is None or own.system_reserved is None:
@@ -163,15 +181,6 @@ def _system(report: NodePressureReport) -> Iterator[str]:
         yield f"daemons use {uses}; {reserved} is reserved for them: the other {rest} is taken from the pods' room"
     else:
         yield f"daemons use {uses} of the {reserved} that is reserved for them"
-
-
-def _stalls(report: NodePressureReport) -> Iterator[str]:
-    psi = report.memory.psi
-    if psi is not None:
-        yield (
-            f"tasks waited for memory {psi.some.avg10:g}% of the last 10 s, {psi.some.avg60:g}% of the last minute, "
-            f"{psi.some.avg300:g}% of the last 5 (PSI)"
-        )
 
 
 def _measured(report: NodePressureReport, *, wide: bool) -> Iterator[str | Row]:
@@ -224,43 +233,6 @@ def _class_is_passed_over(report: NodePressureReport) -> bool:
     return PodQOSClass.BEST_EFFORT in classes[classes.count(PodQOSClass.BEST_EFFORT) :]
 
 
-def _eviction(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
-    if report.usage_source is UsageSource.NONE:
-        yield "the order is unknown without usage: pods above their requests are evicted first, then by priority"
-    if report.threshold_problem:
-        yield f"the kubelet's own thresholds cannot be read: {report.threshold_problem}"
-    if wide:
-        has_soft = any(not threshold.hard for threshold in report.thresholds)
-        soft = f"; at a soft threshold at most {report.max_pod_grace_period_seconds} s" if has_soft else ""
-        yield f"gives a container 2 s to stop{soft}; the kubelet checks every 10 s and evicts one pod at a time"
-        yield "if memory grows faster than that, the kernel kills first"
-        yield "if all processes of an evicted pod exit 0, it ends Succeeded, and its status shows no reason"
-
-
-def _permission(report: NodePressureReport) -> Iterator[str]:
-    if any(entry.resource == _NODES_PROXY and entry.reason == "forbidden" for entry in report.unread):
-        yield (
-            "with get nodes/proxy: resident memory, swap, disks, processes and the kubelet's own thresholds; it is a "
-            "strong permission, because it includes the kubelet's exec"
-        )
-
-
-def _next_commands(report: NodePressureReport, *, wide: bool) -> Iterator[Command]:
-    reach = report.promised.reach
-    yield from reach_commands(reach)
-    order = report.oom_of(OOMScope.GLOBAL)
-    # For a silent node, what would be killed first is not the next question.
-    silent = reach is not None and reach.reach.quiet
-    first = order.places[0] if order is not None and order.places and not silent else None
-    if first is not None and first.pod:
-        yield qos("explain pod/{}", first.pod, namespace=first.namespace)
-    yield pods_on(report.name)
-    if not wide:
-        yield qos("node {}", report.name, options="-o wide")
-    about = "--field-selector involvedObject.kind=Node,involvedObject.name={}"
-    yield kubectl("get events -A", report.name, options=about)
-
-
 # The tables of a node under pressure: kill order, eviction order, thresholds, limits of pods and containers.
 
 _SHOWN: Final = 8
@@ -277,49 +249,49 @@ def oom_tables(report: NodePressureReport, *, wide: bool) -> Iterator[Table]:
     for scope in (OOMScope.GLOBAL, OOMScope.KUBEPODS) if wide else (OOMScope.GLOBAL,):
         order = report.oom_of(scope)
         if order is not None and order.places:
-            yield _oom_table(report, order, wide=wide)
-
-
-def _oom_table(report: NodePressureReport, order: OOMOrderReport, *, wide: bool) -> Table:
-    total = memory(order.memory + order.swap)
-    assumed = ", which is assumed" if order.memory_assumed else ""
-    what = f"the node's {total}" if order.scope is OOMScope.GLOBAL else f"the {total} of all pods{assumed}"
-    unmeasured = report.usage_source is UsageSource.NONE
-    title = f"Kernel OOM order: points = 1000 x usage / {what} + oom_score_adj (adj); the highest is killed first"
-    if unmeasured:
-        title = "Kernel OOM order by oom_score_adj only: usage is unknown"
-    shown = order.places if wide else order.places[:_SHOWN]
-    last = len(order.places)
-    rows = [
-        (
-            str(place.rank),
-            oom_terms(place),
-            *(() if unmeasured else ("-" if place.rss is None else memory(place.rss + place.swap),)),
-            *(
-                ("" if place.proc_oom_score is None else str(place.proc_oom_score),)
-                if wide and order.scope is OOMScope.GLOBAL
-                else ()
-            ),
-            candidate_name(place)
-            + (f", {place.qos_class.value}" if place.qos_class else "")
-            + (", writes its adj itself" if place.own else "")
-            + (f": {oom_separator(place)}" if place.rank != last else ""),
-        )
-        for place in shown
-    ]
-    headings = (
-        "",
-        "adj" if unmeasured else "points = usage + adj",
-        *(() if unmeasured else (_measure(report, order),)),
-        *(("/proc",) if wide and order.scope is OOMScope.GLOBAL else ()),
-        "container, class: why ahead of the next",
-    )
-    return Table(
-        title,
-        headings,
-        (*rows, *_rest(last - len(shown), len(headings))),
-        right=frozenset({0} if unmeasured else {0, 2}),
-    )
+            total = memory(order.memory + order.swap)
+            assumed = ", which is assumed" if order.memory_assumed else ""
+            what = f"the node's {total}" if order.scope is OOMScope.GLOBAL else f"the {total} of all pods{assumed}"
+            unmeasured = report.usage_source is UsageSource.NONE
+            title = (
+                f"Kernel OOM order: points = 1000 x usage / {what} + oom_score_adj (adj); the highest is killed first"
+            )
+            if unmeasured:
+                title = "Kernel OOM order by oom_score_adj only: usage is unknown"
+            shown = order.places if wide else order.places[:_SHOWN]
+            last = len(order.places)
+            rows = [
+                (
+                    str(place.rank),
+                    oom_terms(place),
+                    *(() if unmeasured else ("-" if place.rss is None else memory(place.rss + place.swap),)),
+                    *(
+                        ("" if place.proc_oom_score is None else str(place.proc_oom_score),)
+                        if wide and order.scope is OOMScope.GLOBAL
+                        else ()
+                    ),
+                    candidate_name(place)
+                    + (f", {place.qos_class.value}" if place.qos_class else "")
+                    + (", writes its adj itself" if place.own else "")
+                    + (f": {oom_separator(place)}" if place.rank != last else ""),
+                )
+                for place in shown
+            ]
+            headings = (
+                "",
+                "adj" if unmeasured else "points = usage + adj",
+                *(() if unmeasured else (_measure(report, order),)),
+                *(("/proc",) if wide and order.scope is OOMScope.GLOBAL else ()),
+                "container, class: why ahead of the next",
+            )
+            yield (
+                Table(
+                    title,
+                    headings,
+                    (*rows, *_rest(last - len(shown), len(headings))),
+                    right=frozenset({0} if unmeasured else {0, 2}),
+                )
+            )
 
 
 def _measure(report: NodePressureReport, order: OOMOrderReport) -> str:
@@ -334,36 +306,32 @@ def eviction_tables(report: NodePressureReport, *, wide: bool) -> Iterator[Table
     with_threshold = {threshold.signal for threshold in report.thresholds}
     for order in report.evictions:
         if order.signal is Signal.MEMORY_AVAILABLE or (wide and order.signal in with_threshold):
-            yield _eviction_table(order, wide=wide)
-
-
-def _eviction_table(order: EvictionOrderReport, *, wide: bool) -> Table:
-    signal = order.signal
-    by = "priority, processes" if signal.resource == PIDS else "over request, priority, how much over"
-    if signal.is_memory:
-        by = f"working set {by}"
-    candidates = [place for place in order.places if not place.critical]
-    shown = candidates if wide else candidates[:_SHOWN]
-    rows = [
-        (
-            str(number),
-            over_words(place, signal),
-            str(place.priority),
-            f"{place.namespace}/{place.pod}, {place.qos_class.value}"
-            + (f": {eviction_separator(place, signal)}" if number != len(candidates) else ""),
-        )
-        for number, place in enumerate(shown, start=1)
-    ]
-    spared = len(order.places) - len(candidates)
-    rest = [*_rest(len(candidates) - len(shown), 4)]
-    if spared:
-        rest.append(("", "", "", f"{spared} critical: never evicted"))
-    if gaps := [f"{pod.namespace}/{pod.name}" for pod in order.unmeasured]:
-        rest.append(("", "not measured", "", f"{listed(gaps, most=None if wide else 3)}: place unknown"))
-    used = "uses" if signal.resource in {INODES, PIDS} else "uses, over request"
-    headings = ("", used, "priority", "pod, class: why ahead of the next")
-    title = f"Eviction order for {SIGNAL_NAMES[signal]} ({by})"
-    return Table(title, headings, (*rows, *rest), right=frozenset({0, 2}))
+            signal = order.signal
+            by = "priority, processes" if signal.resource == PIDS else "over request, priority, how much over"
+            if signal.is_memory:
+                by = f"working set {by}"
+            candidates = [place for place in order.places if not place.critical]
+            shown = candidates if wide else candidates[:_SHOWN]
+            rows = [
+                (
+                    str(number),
+                    over_words(place, signal),
+                    str(place.priority),
+                    f"{place.namespace}/{place.pod}, {place.qos_class.value}"
+                    + (f": {eviction_separator(place, signal)}" if number != len(candidates) else ""),
+                )
+                for number, place in enumerate(shown, start=1)
+            ]
+            spared = len(order.places) - len(candidates)
+            rest = [*_rest(len(candidates) - len(shown), 4)]
+            if spared:
+                rest.append(("", "", "", f"{spared} critical: never evicted"))
+            if gaps := [f"{pod.namespace}/{pod.name}" for pod in order.unmeasured]:
+                rest.append(("", "not measured", "", f"{listed(gaps, most=None if wide else 3)}: place unknown"))
+            used = "uses" if signal.resource in {INODES, PIDS} else "uses, over request"
+            headings = ("", used, "priority", "pod, class: why ahead of the next")
+            title = f"Eviction order for {SIGNAL_NAMES[signal]} ({by})"
+            yield Table(title, headings, (*rows, *rest), right=frozenset({0, 2}))
 
 
 def _rest(count: int, columns: int) -> Iterator[tuple[str, ...]]:

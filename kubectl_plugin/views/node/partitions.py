@@ -32,7 +32,7 @@ from kubectl_plugin.views.words import clock, counted, cut, duration, listed
 from podrules.api.model.instant import later
 from podrules.ending.attachment import FORCE_DETACH_AFTER
 from podrules.ending.deleted_pod import PATIENCE
-from podrules.node.lost_node import UNREACHABLE, ZoneHealth, ZoneState, collected_within
+from podrules.node.lost_node import UNREACHABLE, ZoneState, collected_within
 from podrules.node.reachability import Reach
 from podrules.silent_node.forcing import lets_second_writer
 from podrules.silent_node.partitions import Block, BlockKind, HeldAttachment, NodeDown, PodDown, Risk
@@ -65,10 +65,6 @@ def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
 def partitions_verdict(report: PartitionsReport) -> Verdict:
     """Says whether all nodes answer and are Ready; for each other node, the verdict of its page."""
     lacks = report.lacks if report.nodes_total else ()
-    return lacking(_partitions_verdict(report), assumed_words(lacks))
-
-
-def _partitions_verdict(report: PartitionsReport) -> Verdict:
     if report.nodes:
         unready = [Verdict(*NOT_READY, (_unready(report, most=_MAX_UNREADY),))] if report.not_ready else []
         alone = len(report.nodes) == 1 and not unready
@@ -80,15 +76,18 @@ def _partitions_verdict(report: PartitionsReport) -> Verdict:
             )
             for node in report.nodes
         ]
-        return joined_verdict((*down, *unready))
-    if not report.nodes_total:
+        partitions_verdict = joined_verdict((*down, *unready))
+    elif not report.nodes_total:
         # A List may have no Node because none was requested.
         nothing = "No Node was read: it is unknown whether the nodes of pods answer."
-        return Verdict(VerdictCode.NODES_UNREAD, Severity.NOTICE, (nothing,))
-    answer = "All nodes that were read answer." if report.lacks else "All nodes answer."
-    if not report.not_ready:
-        return Verdict(VerdictCode.ALL_NODES_ANSWER, Severity.FINE, (answer,))
-    return Verdict(*NOT_READY, (answer, _unready(report, most=_MAX_UNREADY)))
+        partitions_verdict = Verdict(VerdictCode.NODES_UNREAD, Severity.NOTICE, (nothing,))
+    else:
+        answer = "All nodes that were read answer." if report.lacks else "All nodes answer."
+        if not report.not_ready:
+            partitions_verdict = Verdict(VerdictCode.ALL_NODES_ANSWER, Severity.FINE, (answer,))
+        else:
+            partitions_verdict = Verdict(*NOT_READY, (answer, _unready(report, most=_MAX_UNREADY)))
+    return lacking(partitions_verdict, assumed_words(lacks))
 
 
 def _unready_page(report: PartitionsReport, *, wide: bool) -> Page:
@@ -118,10 +117,28 @@ def _severity(node: NodeDown) -> Severity:
 
 def _page(node: NodeDown, report: PartitionsReport, *, wide: bool) -> Page:
     now = report.at
+    if node.renewed is None:
+        heartbeat = "the last one is unknown (no Lease in kube-node-lease)"
+    else:
+        heartbeat = (
+            f"the last one {clock(node.renewed, now)}, {duration(now - node.renewed)} ago (Lease in kube-node-lease)"
+        )
+    zone: list[str] = []
+    if node.zone.state is ZoneState.NORMAL and not node.zone.cluster_down:
+        pass
+    else:
+        named = node.zone.zone or "the cluster"
+        zone.append(
+            f"{named}: {node.zone.not_ready} of {counted(node.zone.nodes, 'node')} not Ready ({node.zone.state.value})"
+        )
+        if node.zone.cluster_down:
+            zone.append("no node of the cluster is Ready: taints are removed, and no pod is evicted")
+        elif not node.zone.rate:
+            zone.append("considered a network fault: no other node is tainted, so no pod is evicted from other nodes")
     sections = (
         force_section(node),
-        Section("Heartbeat", (_heartbeat(node, now),)),
-        Section("Zone", tuple(_zone(node.zone))),
+        Section("Heartbeat", (heartbeat,)),
+        Section("Zone", tuple(zone)),
         Section("By itself", tuple(by_itself(node, now))),
         *((budgets_section(node),) if wide else ()),
     )
@@ -254,34 +271,43 @@ def _state(node: NodeDown, now: datetime) -> str:
     return f"Silent{since}"
 
 
-def _heartbeat(node: NodeDown, now: datetime) -> str:
-    if node.renewed is None:
-        return "the last one is unknown (no Lease in kube-node-lease)"
-    return f"the last one {clock(node.renewed, now)}, {duration(now - node.renewed)} ago (Lease in kube-node-lease)"
-
-
-def _zone(zone: ZoneHealth) -> Iterator[str]:
-    if zone.state is ZoneState.NORMAL and not zone.cluster_down:
-        return
-    named = zone.zone or "the cluster"
-    yield f"{named}: {zone.not_ready} of {counted(zone.nodes, 'node')} not Ready ({zone.state.value})"
-    if zone.cluster_down:
-        yield "no node of the cluster is Ready: taints are removed, and no pod is evicted"
-    elif not zone.rate:
-        yield "considered a network fault: no other node is tainted, so no pod is evicted from other nodes"
-
-
 def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
     """What Kubernetes did and will do by itself, and when."""
-    yield from (
-        Row((clock(when, now), text)) for when, text in sorted((*_node_events(node, now), *_deletions(node, now)))
-    )
+    # When pods were marked for deletion, and when others will be.
+    deletions: list[tuple[datetime, str]] = []
+    deleted = sorted(pod.deleted for pod in node.pods if pod.deleted is not None)
+    for _, group in groupby(deleted, key=lambda moment: clock(moment, now)):
+        moments = list(group)
+        deletions.append((moments[0], f"{counted(len(moments), 'pod')} marked for deletion"))
+    if node.reach.reach is Reach.RETURNING:
+        pass
+    else:
+        coming = sorted(
+            (pod.eviction.at, bool(pod.eviction.tolerated))
+            for pod in node.pods
+            if pod.deleted is None and pod.eviction.at is not None
+        )
+        for (_, tolerated), due in groupby(coming, key=lambda entry: (clock(entry[0], now), entry[1])):
+            moments = [moment for moment, _ in due]
+            late = _LATE if now - moments[0] > PATIENCE else ""
+            verb = "should have been" if late else "will be"
+            why = "the toleration is over" if tolerated else "the taint is not tolerated"
+            deletions.append((moments[0], f"{counted(len(moments), 'pod')} {verb} marked for deletion: {why}{late}"))
+    yield from (Row((clock(when, now), text)) for when, text in sorted((*_node_events(node, now), *deletions)))
     lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
     gone, within = node.reach.reach is Reach.GONE, collected_within(node.reach.reach, deleted=True)
     if not gone:
         yield from _other_pods(node)
     if lost and within is None:
-        yield Row(("then", _then(len(lost), quiet=node.reach.reach.quiet)))
+        # What happens to pods after they are deleted.
+        pods = len(lost)
+        quiet = node.reach.reach.quiet
+        if not quiet:
+            then = "its kubelet answers again, and stops the pods that are marked for deletion"
+        else:
+            they = "it" if pods == 1 else "they"
+            then = f"Terminating for ever: only the kubelet of this node can report that {they} stopped"
+        yield Row(("then", then))
     collected = [pod for pod in node.pods if gone or pod.deleted is not None] if within is not None else []
     going = [pod for pod in collected if not pod.finalizers and _due(pod, now) is None]
     if going:
@@ -330,14 +356,6 @@ def _detaches(node: NodeDown, now: datetime) -> Iterator[str]:
         yield f"{counted(mounted, 'volume')} detached once its kubelet has unmounted {it}"
 
 
-def _then(pods: int, *, quiet: bool) -> str:
-    """What happens to pods after they are deleted."""
-    if not quiet:
-        return "its kubelet answers again, and stops the pods that are marked for deletion"
-    they = "it" if pods == 1 else "they"
-    return f"Terminating for ever: only the kubelet of this node can report that {they} stopped"
-
-
 _LATE = "; it is due: check kube-controller-manager"
 
 
@@ -346,42 +364,19 @@ def _node_events(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]
     unknown = node.unknown_at
     late = _LATE if unknown is not None and now - unknown > PATIENCE else ""
     if unknown is not None:
-        yield unknown, _became_unknown(node, unknown, late)
+        seconds = ceil((unknown - node.renewed).total_seconds()) if node.renewed is not None else 0
+        after = f", {seconds} s after the last heartbeat" if seconds > 0 else ""
+        if node.ready == "Unknown":
+            became_unknown = f"Ready became Unknown{after}"
+        else:
+            verb = "should have become" if late else "becomes"
+            version = "; the version is unknown: 50 s since 1.32, 40 s before" if node.grace_assumed else ""
+            became_unknown = f"Ready {verb} Unknown{after} (--node-monitor-grace-period{version}){late}"
+        yield unknown, became_unknown
     if node.tainted_at is not None:
         yield node.tainted_at, f"it got the taint {UNREACHABLE}:NoExecute"
     elif unknown is not None and node.zone.rate and node.reach.reach.quiet:
         yield unknown, f"it {'should have got' if late else 'gets'} the taint {UNREACHABLE}:NoExecute{late}"
-
-
-def _became_unknown(node: NodeDown, unknown: datetime, late: str) -> str:
-    seconds = ceil((unknown - node.renewed).total_seconds()) if node.renewed is not None else 0
-    after = f", {seconds} s after the last heartbeat" if seconds > 0 else ""
-    if node.ready == "Unknown":
-        return f"Ready became Unknown{after}"
-    verb = "should have become" if late else "becomes"
-    version = "; the version is unknown: 50 s since 1.32, 40 s before" if node.grace_assumed else ""
-    return f"Ready {verb} Unknown{after} (--node-monitor-grace-period{version}){late}"
-
-
-def _deletions(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
-    """When pods were marked for deletion, and when others will be."""
-    deleted = sorted(pod.deleted for pod in node.pods if pod.deleted is not None)
-    for _, group in groupby(deleted, key=lambda moment: clock(moment, now)):
-        moments = list(group)
-        yield moments[0], f"{counted(len(moments), 'pod')} marked for deletion"
-    if node.reach.reach is Reach.RETURNING:
-        return
-    coming = sorted(
-        (pod.eviction.at, bool(pod.eviction.tolerated))
-        for pod in node.pods
-        if pod.deleted is None and pod.eviction.at is not None
-    )
-    for (_, tolerated), due in groupby(coming, key=lambda entry: (clock(entry[0], now), entry[1])):
-        moments = [moment for moment, _ in due]
-        late = _LATE if now - moments[0] > PATIENCE else ""
-        verb = "should have been" if late else "will be"
-        why = "the toleration is over" if tolerated else "the taint is not tolerated"
-        yield moments[0], f"{counted(len(moments), 'pod')} {verb} marked for deletion: {why}{late}"
 
 
 def _other_pods(node: NodeDown) -> Iterator[Row]:
@@ -451,35 +446,36 @@ def _awaits(held: HeldAttachment, reach: Reach) -> str:
 
 def force_section(node: NodeDown) -> Section:
     """Which of its pods can be force-deleted now, and when the others can."""
-    return Section("Force delete", tuple(_forced(node)))
-
-
-def _forced(node: NodeDown) -> Iterator[str]:
+    forced: list[str] = []
     if not node.pods:
-        return
-    named: dict[ForceSafety, list[str]] = {}
-    for pod in node.pods:
-        named.setdefault(pod.force_safety, []).append(f"{pod.namespace}/{pod.name}")
-    answers = not node.reach.reach.quiet
-    count, safe = len(node.pods), [] if answers else named.pop(ForceSafety.SAFE, [])
-    verb = "is" if len(safe) < 2 else "are"
-    if node.reach.reach is Reach.BACK_NOT_READY:
-        yield collected_too_early(node.reach)
-    elif answers and all(pod.deleted is not None for pod in node.pods):
-        yield f"no need to: {node.reach.name} answers, and stops what is deleted already"
-    elif answers:
-        yield f"no need to: {node.reach.name} answers, so delete with grace"
-    elif not safe:
-        which = "the pod is not" if count == 1 else f"none of the {count} pods is"
-        yield f"{which} safe{_until(node)}"
-    elif len(safe) == count:
-        yield f"{'the pod' if count == 1 else f'all {count} pods'} {verb} safe: {listed(safe, most=_MAX_FORCED)}"
+        pass
     else:
-        yield f"{len(safe)} of {counted(count, 'pod')} {verb} safe: {listed(safe, most=_MAX_FORCED)}"
-        yield f"not the {'others' if count - len(safe) > 1 else 'other'}{_until(node)}"
-    for safety in FORCE_LEADS:
-        if safety in named and (safe or safety is not ForceSafety.NOT_SAFE_YET):
-            yield f"{FORCE_LEADS[safety].lower()}: {listed(named[safety], most=_MAX_FORCED)}"
+        named: dict[ForceSafety, list[str]] = {}
+        for pod in node.pods:
+            named.setdefault(pod.force_safety, []).append(f"{pod.namespace}/{pod.name}")
+        answers = not node.reach.reach.quiet
+        count, safe = len(node.pods), [] if answers else named.pop(ForceSafety.SAFE, [])
+        verb = "is" if len(safe) < 2 else "are"
+        if node.reach.reach is Reach.BACK_NOT_READY:
+            forced.append(collected_too_early(node.reach))
+        elif answers and all(pod.deleted is not None for pod in node.pods):
+            forced.append(f"no need to: {node.reach.name} answers, and stops what is deleted already")
+        elif answers:
+            forced.append(f"no need to: {node.reach.name} answers, so delete with grace")
+        elif not safe:
+            which = "the pod is not" if count == 1 else f"none of the {count} pods is"
+            forced.append(f"{which} safe{_until(node)}")
+        elif len(safe) == count:
+            forced.append(
+                f"{'the pod' if count == 1 else f'all {count} pods'} {verb} safe: {listed(safe, most=_MAX_FORCED)}"
+            )
+        else:
+            forced.append(f"{len(safe)} of {counted(count, 'pod')} {verb} safe: {listed(safe, most=_MAX_FORCED)}")
+            forced.append(f"not the {'others' if count - len(safe) > 1 else 'other'}{_until(node)}")
+        for safety in FORCE_LEADS:
+            if safety in named and (safe or safety is not ForceSafety.NOT_SAFE_YET):
+                forced.append(f"{FORCE_LEADS[safety].lower()}: {listed(named[safety], most=_MAX_FORCED)}")
+    return Section("Force delete", tuple(forced))
 
 
 def _until(node: NodeDown) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from kubectl_plugin.reports.node.node_facts import NodeFacts
 from kubectl_plugin.reports.node.node_pressure import EvictionPlaceReport, OOMPlaceReport
 from kubectl_plugin.reports.node.node_use import NodeUse
-from kubectl_plugin.reports.pod.pod_pressure import EvictionStandingReport, PodPressureReport, near_limits
+from kubectl_plugin.reports.pod.pod_pressure import PodPressureReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.words import listed, memory
 from podrules.node.eviction.ranking import Comparator
@@ -151,51 +151,48 @@ def pressed_sentences(node: NodeFacts, places: Sequence[PodPressureReport]) -> t
         node: The node of the pod.
         places: The places of the pod in the orders of the node; empty: unknown.
     """
-    near = tuple(_near_limits(places))
+    # The measured containers that reach their own limit before the node runs out.
+    near_limits: list[Verdict] = []
+    for near in near_limits(places):
+        words = near_limit_words(near.container, near.working_set, near.limit)
+        near_limits.append(Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, (words,)))
+    near = tuple(near_limits)
     if not node.pressures:
         return near
-    return (_under_pressure(node, places), *near)
-
-
-def _under_pressure(node: NodeFacts, places: Sequence[PodPressureReport]) -> Verdict:
-    """Says which pressure the node reports, and the place of the pod in the eviction order."""
+    # Says which pressure the node reports, and the place of the pod in the eviction order.
     lead = f"Its node {node.name} has {pressure_names(node.pressures)}: {EVICTING}."
     if any(place.critical for place in places):
-        return _pressed(Severity.NOTICE, lead, "This pod is never evicted: it is critical.")
-    standing = _standing(node, places)
-    if standing is None:
-        by_request = node.pressures != (NodeCondition.PID_PRESSURE,)
-        order = "Pods above their requests are evicted first, then by priority" if by_request else "Priority decides"
-        return _pressed(Severity.NOTICE, lead, f"{order}: usage is unknown, and so is the place of this pod.")
-    if standing.before is None:
-        return _pressed(Severity.TROUBLE, lead, f"This pod is evicted first of {standing.of}.")
-    before = standing.before
-    ahead = standing.place.rank - 1
-    others = (
-        f"{ahead} of {standing.of} {'is' if ahead == 1 else 'are'} evicted before this pod"
-        f"{',' if ahead == 1 else ', the last'} {before.namespace}/{before.pod}."
-    )
-    return _pressed(Severity.NOTICE, lead, others)
+        under_pressure = _pressed(Severity.NOTICE, lead, "This pod is never evicted: it is critical.")
+    else:
+        # The pod's place in the eviction order for the reported pressure, memory first.
+        found = (
+            standing
+            for condition in node.pressures
+            for place in places
+            for standing in place.evictions
+            if standing.signal.condition is condition
+        )
+        standing = next(found, None)
+        if standing is None:
+            by_request = node.pressures != (NodeCondition.PID_PRESSURE,)
+            order = (
+                "Pods above their requests are evicted first, then by priority" if by_request else "Priority decides"
+            )
+            under_pressure = _pressed(
+                Severity.NOTICE, lead, f"{order}: usage is unknown, and so is the place of this pod."
+            )
+        elif standing.before is None:
+            under_pressure = _pressed(Severity.TROUBLE, lead, f"This pod is evicted first of {standing.of}.")
+        else:
+            before = standing.before
+            ahead = standing.place.rank - 1
+            others = (
+                f"{ahead} of {standing.of} {'is' if ahead == 1 else 'are'} evicted before this pod"
+                f"{',' if ahead == 1 else ', the last'} {before.namespace}/{before.pod}."
+            )
+            under_pressure = _pressed(Severity.NOTICE, lead, others)
+    return (under_pressure, *near)
 
 
 def _pressed(severity: Severity, *sentences: str) -> Verdict:
     return Verdict(VerdictCode.NODE_PRESSURE, severity, sentences)
-
-
-def _near_limits(places: Sequence[PodPressureReport]) -> Iterator[Verdict]:
-    """The measured containers that reach their own limit before the node runs out."""
-    for near in near_limits(places):
-        words = near_limit_words(near.container, near.working_set, near.limit)
-        yield Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, (words,))
-
-
-def _standing(node: NodeFacts, places: Sequence[PodPressureReport]) -> EvictionStandingReport | None:
-    """The pod's place in the eviction order for the reported pressure, memory first."""
-    found = (
-        standing
-        for condition in node.pressures
-        for place in places
-        for standing in place.evictions
-        if standing.signal.condition is condition
-    )
-    return next(found, None)

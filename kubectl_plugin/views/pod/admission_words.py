@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Section
-from kubectl_plugin.reports.pod.dry_run import AddedField, DryRunReport, DryRunVerdict
+from kubectl_plugin.reports.pod.dry_run import DryRunReport
 from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
 from kubectl_plugin.views.words import amount, counted, listed
 from podrules.admission.admitted_pod import PodRefusal, RejectedBy
@@ -151,28 +151,22 @@ def dry_run_section(report: DryRunReport | None) -> Section:
 
 def _lines(report: DryRunReport) -> Iterator[str]:
     for verdict in report.verdicts:
-        yield _verdict_words(verdict)
+        name = "the pod that it makes" if verdict.object == "pod" else verdict.object
+        if verdict.unanswered:
+            verdict_words = f"{name}: no answer: {verdict.unanswered}"
+        elif verdict.refusal:
+            verdict_words = f"{name}: refused"
+        else:
+            verdict_words = f"{name}: the API server accepts {'this change of it' if verdict.applied else 'it'}"
+        yield verdict_words
     if report.unanswered:
         yield "the rest of this page is computed locally, without the API server"
     elif not report.refusal:
         yield "asked as you: its controller may get another answer if rules depend on the user"
     for warning in report.warnings:
         yield f"warning: {warning}"
-    yield from _added_lines(report.added)
-
-
-def _verdict_words(verdict: DryRunVerdict) -> str:
-    name = "the pod that it makes" if verdict.object == "pod" else verdict.object
-    if verdict.unanswered:
-        return f"{name}: no answer: {verdict.unanswered}"
-    if verdict.refusal:
-        return f"{name}: refused"
-    return f"{name}: the API server accepts {'this change of it' if verdict.applied else 'it'}"
-
-
-def _added_lines(added: Sequence[AddedField]) -> Iterator[str]:
-    """A line for each plugin or webhook, in the order of the fields."""
-    ordered = sorted(added, key=lambda one: one.by)
+    # A line for each plugin or webhook, in the order of the fields.
+    ordered = sorted(report.added, key=lambda one: one.by)
     for by, group in groupby(ordered, key=lambda one: one.by):
         items = list(group)
         for verb, some in (

@@ -59,7 +59,18 @@ def container_words(
     if one.end is not None:
         facts, message = [f"ended with {end_words(one.end, one, now)}"], one.end.message
     elif one.state is StateKind.RUNNING:
-        facts, message = _running(one, now, whole=whole), ""
+        if one.ready and not whole:
+            running = []
+        else:
+            lasts = for_words(one.started_at, now)
+            runs = f"runs{f' {lasts}' if lasts else ''}"
+            if one.kind is ContainerKind.INIT:
+                running = [runs]
+            elif one.started is False:
+                running = [runs, "not started yet (startupProbe or postStart)"]
+            else:
+                running = [runs, "ready" if one.ready else "not ready"]
+        facts, message = running, ""
     else:
         facts, message = [one.reason or "waits"], one.message
         # How long the kubelet waits says less than why the container ended.
@@ -101,18 +112,6 @@ def signal_name(number: int | None) -> str:
     if not number:
         return ""
     return f"SIG{_SIGNALS[number]}" if number in _SIGNALS else f"signal {number}"
-
-
-def _running(one: ObservedContainer, now: datetime | None, *, whole: bool) -> list[str]:
-    if one.ready and not whole:
-        return []
-    lasts = for_words(one.started_at, now)
-    runs = f"runs{f' {lasts}' if lasts else ''}"
-    if one.kind is ContainerKind.INIT:
-        return [runs]
-    if one.started is False:
-        return [runs, "not started yet (startupProbe or postStart)"]
-    return [runs, "ready" if one.ready else "not ready"]
 
 
 def decisive(message: str) -> str:

@@ -62,14 +62,29 @@ def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
     stakes = report.stakes
     if stakes is None:
         raise ValueError("only a force deletion has stakes")
+    if stakes.eviction_refused is None:
+        budget_lines = ()
+    else:
+        helps = () if stakes.eviction_hold is None else (remedy_words(stakes.eviction_hold, stakes.eviction_way),)
+        budget_lines = (
+            f"an eviction would be refused: {stakes.eviction_refused}",
+            *helps,
+            "a deletion does not check budgets",
+        )
+    if stakes.owner.kind and (bound := bound_words(stakes.volumes, stakes.node, pending=True)):
+        owner_line = f"{stakes.owner.kind} {stakes.owner.name}: {bound}"
+    else:
+        idle = stakes.safety is ForceSafety.SAFE
+        replaced = has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None)
+        owner_line = owner_risk(stakes.owner, idle=idle, replaced=replaced)
     sections = (
-        Section("Owner", (_owner_line(stakes),)),
+        Section("Owner", (owner_line,)),
         Section("Members", (*_member_lines(stakes.members), *_third_way(report.name, stakes))),
         Section("Node", (reach_words(stakes.node, stakes.renewed, now),)),
         Section(
             "Volumes", tuple(Row((guard.volume, guard_words(guard, stakes.node.reach))) for guard in stakes.volumes)
         ),
-        Section("Budget", _budget_lines(stakes)),
+        Section("Budget", budget_lines),
         Section("Stops", tuple(_stop_lines(report, stakes, now))),
         versions_section(report.version_notes),
         unread_section(report.unread),
@@ -88,12 +103,16 @@ def nothing_at_stake_page(report: DeletionReport) -> Page:
     kept = holder_words(report.finalizers) if report.finalizers else "the object is gone at once"
     field = report.plan.grace.source.value
     stops = Section("Stops", (f"no process of it runs ({field}); {kept}",))
+    commands_where_safe: list[Command] = []
+    commands_where_safe.append(qos("explain pod/{}", report.name, namespace=report.namespace))
+    if report.refusal is None:
+        commands_where_safe.append(_confirmed(report))
     return Page(
         title=f"pod/{report.name} in namespace {report.namespace}",
         verdict=_nothing_at_stake(report),
         severity=Severity.FINE,
         parts=(stops, versions_section(report.version_notes)),
-        next_commands=tuple(_commands_where_safe(report)),
+        next_commands=tuple(commands_where_safe),
     )
 
 
@@ -124,12 +143,6 @@ def deletion_verdict(report: DeletionReport, now: datetime | None) -> Verdict:
     return outcome_verdict(outcome, sentences)
 
 
-def _commands_where_safe(report: DeletionReport) -> Iterator[Command]:
-    yield qos("explain pod/{}", report.name, namespace=report.namespace)
-    if report.refusal is None:
-        yield _confirmed(report)
-
-
 def _confirmed(report: DeletionReport) -> Command:
     options = "--grace-period=0 --confirm"
     return qos("delete pod/{}", report.name, namespace=report.namespace, options=options, changes=True)
@@ -157,14 +170,6 @@ def _verdict(report: DeletionReport) -> str:
     if report.dry_run:
         return "Dry run of a deletion without grace: nothing is stored."
     return "Deleting it without grace, as you confirmed."
-
-
-def _owner_line(stakes: Stakes) -> str:
-    if stakes.owner.kind and (bound := bound_words(stakes.volumes, stakes.node, pending=True)):
-        return f"{stakes.owner.kind} {stakes.owner.name}: {bound}"
-    idle = stakes.safety is ForceSafety.SAFE
-    replaced = has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None)
-    return owner_risk(stakes.owner, idle=idle, replaced=replaced)
 
 
 def _member_lines(members: Members | None) -> tuple[str, ...]:
@@ -198,13 +203,6 @@ def _third_way(name: str, stakes: Stakes) -> Iterator[str]:
         yield f"the next {name} starts on the old data: to join it needs {needs}"
     if volumes := [guard.volume for guard in stakes.volumes if lets_second_writer(guard, reach)]:
         yield f"the old {name} may still write to {listed(volumes)}"
-
-
-def _budget_lines(stakes: Stakes) -> tuple[str, ...]:
-    if stakes.eviction_refused is None:
-        return ()
-    helps = () if stakes.eviction_hold is None else (remedy_words(stakes.eviction_hold, stakes.eviction_way),)
-    return (f"an eviction would be refused: {stakes.eviction_refused}", *helps, "a deletion does not check budgets")
 
 
 def _stop_lines(report: DeletionReport, stakes: Stakes, now: datetime | None) -> Iterator[str]:

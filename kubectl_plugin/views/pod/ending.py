@@ -169,7 +169,15 @@ def stop_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iterat
             "period of the object"
         )
     for stop in plan.containers:
-        yield Row((stop.name, _stop_words(stop)))
+        hook = ""
+        if stop.pre_stop is not None:
+            most = "" if stop.pre_stop_earliest == stop.pre_stop_latest else "up to "
+            field = f"{stop.field}.lifecycle.preStop.{stop.pre_stop}"
+            hook = f"preStop {stop.pre_stop} for {most}{stop.pre_stop_latest} s ({field}), then "
+        when = "" if hook else " at once"
+        if stop.waits:
+            when = f" once the containers before it ended, at {stop.sigterm_latest} s at the latest"
+        yield Row((stop.name, f"{hook}{stop.stop_signal}{when}; SIGKILL by {stop.sigkill_latest} s"))
     for one in report.probe_stops:
         yield Row((one.container, f"{one.probe} fails: SIGKILL after {one.sigkill_latest} s ({one.field})"))
     if not plan.containers:
@@ -246,15 +254,3 @@ def _eviction_words(report: PodReport) -> Iterator[str]:
     if (soft := report.soft_eviction) is not None:
         most = "evictionMaxPodGracePeriod, or its own grace if shorter"
         yield f"evicted at a soft threshold: SIGKILL after {soft.sigkill_latest} s ({most})"
-
-
-def _stop_words(stop: ContainerStop) -> str:
-    hook = ""
-    if stop.pre_stop is not None:
-        most = "" if stop.pre_stop_earliest == stop.pre_stop_latest else "up to "
-        field = f"{stop.field}.lifecycle.preStop.{stop.pre_stop}"
-        hook = f"preStop {stop.pre_stop} for {most}{stop.pre_stop_latest} s ({field}), then "
-    when = "" if hook else " at once"
-    if stop.waits:
-        when = f" once the containers before it ended, at {stop.sigterm_latest} s at the latest"
-    return f"{hook}{stop.stop_signal}{when}; SIGKILL by {stop.sigkill_latest} s"

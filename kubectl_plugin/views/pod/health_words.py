@@ -17,7 +17,7 @@ from podrules.api.model.instant import instant
 from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME
 from podrules.ending.stuck import Stuck, UnprocessedPod
 from podrules.pod.container_state import OOM_KILLED, ContainerKind, ObservedContainer, StateKind
-from podrules.pod.health import Health, TroubleKind, UnmetGate
+from podrules.pod.health import Health, TroubleKind
 
 _CONTAINERS_NOT_READY: Final = "ContainersNotReady"
 """The reason of the Ready condition that adds nothing to the states of the containers."""
@@ -42,20 +42,78 @@ def state_line(health: Health, now: datetime | None) -> str:
 def _state(health: Health, now: datetime | None) -> tuple[str, str]:
     """The state, and what is known of its reason."""
     if health.phase in {"Failed", "Succeeded"}:
-        return _ended(health, now)
+        # The state of a pod that has finished, and how its containers ended.
+        lead = f"{health.phase} ({health.reason})" if health.reason else health.phase
+        ends = [(one, one.end) for one in health.containers if one.end is not None]
+        if health.phase == "Succeeded":
+            last = max((end.finished_at for _, end in ends if end.finished_at), default=None)
+            when = when_words(last, now)
+            lead = f"{lead}{f' {when}' if when else ''}"
+        said = [health.message.rstrip(". ")] if health.message and health.phase == "Failed" else []
+        # The first container that ended is named with as many details as those that were killed with it.
+        failed = [(one, end) for one, end in ends if end.exit_code]
+        contradicted = any(one.kind is not ContainerKind.SIDECAR for one, _ in failed)
+        if health.phase == "Succeeded" and not contradicted:
+            # A sidecar is killed after the others, and its exit code does not count.
+            said.append("every app container succeeded" if failed else "every container succeeded")
+        for one, end in failed[:_MOST_NAMED]:
+            said.append(f"{_named(one, app='container ')} ended with {end_words(end, one, now)}")
+        if len(failed) > _MOST_NAMED:
+            said.append(f"{len(failed) - _MOST_NAMED} more")
+        if health.phase == "Succeeded" and contradicted:
+            said.append("the phase says that all succeeded")
+        return lead, "; ".join(said) or "the status does not say which container ended with an error"
     return lead_words(health, now), why_words(health, now)
 
 
 def why_words(health: Health, now: datetime | None) -> str:
     """What is wrong with the containers of a pod that has not finished; empty if nothing is."""
-    return "; ".join(_why(health, now))
+    # Only the worst problem: the others often follow from it.
+    why: list[str] = []
+    broken = [*health.of_kind(TroubleKind.HELD_UP), *health.of_kind(TroubleKind.ENDED)]
+    if broken:
+        troubled = [health.container(trouble.container) for trouble in broken]
+        why += _containers(_with_oom_killed(troubled, health), health, now)
+    elif health.phase == "Pending":
+        if not health.bound:
+            why.append("not yet bound to a node")
+        else:
+            if health.initializing:
+                why += _containers([health.container(health.initializing)], health, now)
+                sidecar = health.container(health.initializing).kind is ContainerKind.SIDECAR
+                why.append("the containers after it wait" if sidecar else "the containers after it wait for its end")
+            why += _containers([one for one in health.oom_killed if one.name != health.initializing], health, now)
+            starting = [trouble for trouble in health.of_kind(TroubleKind.STARTING) if trouble.reason]
+            if not health.initializing and starting:
+                names = [quoted(trouble.container) for trouble in starting]
+                reasons = list(dict.fromkeys(trouble.reason for trouble in starting))
+                why.append(f"{listed(names, most=_MOST_NAMED)} {listed(reasons)}")
+            if health.no_sandbox:
+                why.append("its sandbox and network are not ready (PodReadyToStartContainers False)")
+            elif not health.containers:
+                why.append("its kubelet has not reported its containers yet")
+    elif not health.phase:
+        why.append("status.phase is not set")
+    elif health.phase == "Unknown":
+        why.append("its state could not be read")
+        why += _containers(health.oom_killed, health, now)
+    elif health.ready is False:
+        why += _not_ready(health, now)
+    else:
+        why += _containers(lately_ended(health, now), health, now)
+    return "; ".join(why)
 
 
 def state_verdict(health: Health, now: datetime | None) -> Verdict:
     """The state, its consequences and its severity: trouble if it does not run and will not run by itself."""
     code, severity = health_verdict(health, now)
     lead, why = _state(health, now)
-    sentences = (f"{state_line(health, now)}.", *_further(health), *_debuggers(health, now))
+    # The ephemeral containers that do not run as they should; they do not affect the state of the pod.
+    debuggers: list[str] = []
+    for one in ephemeral_trouble(health, now)[:_MOST_NAMED]:
+        never = "; it is never restarted" if one.end is not None else ""
+        debuggers.append(f"Ephemeral container {quoted(one.name)} {container_words(one, now)}{never}.")
+    sentences = (f"{state_line(health, now)}.", *_further(health), *debuggers)
     return Verdict(code, severity, sentences, lead=lead if why else "")
 
 
@@ -92,37 +150,6 @@ def _further(health: Health) -> Iterator[str]:
         yield "It reserves no resources."
 
 
-def _debuggers(health: Health, now: datetime | None) -> Iterator[str]:
-    """The ephemeral containers that do not run as they should; they do not affect the state of the pod."""
-    for one in ephemeral_trouble(health, now)[:_MOST_NAMED]:
-        never = "; it is never restarted" if one.end is not None else ""
-        yield f"Ephemeral container {quoted(one.name)} {container_words(one, now)}{never}."
-
-
-def _ended(health: Health, now: datetime | None) -> tuple[str, str]:
-    """The state of a pod that has finished, and how its containers ended."""
-    lead = f"{health.phase} ({health.reason})" if health.reason else health.phase
-    ends = [(one, one.end) for one in health.containers if one.end is not None]
-    if health.phase == "Succeeded":
-        last = max((end.finished_at for _, end in ends if end.finished_at), default=None)
-        when = when_words(last, now)
-        lead = f"{lead}{f' {when}' if when else ''}"
-    said = [health.message.rstrip(". ")] if health.message and health.phase == "Failed" else []
-    # The first container that ended is named with as many details as those that were killed with it.
-    failed = [(one, end) for one, end in ends if end.exit_code]
-    contradicted = any(one.kind is not ContainerKind.SIDECAR for one, _ in failed)
-    if health.phase == "Succeeded" and not contradicted:
-        # A sidecar is killed after the others, and its exit code does not count.
-        said.append("every app container succeeded" if failed else "every container succeeded")
-    for one, end in failed[:_MOST_NAMED]:
-        said.append(f"{_named(one, app='container ')} ended with {end_words(end, one, now)}")
-    if len(failed) > _MOST_NAMED:
-        said.append(f"{len(failed) - _MOST_NAMED} more")
-    if health.phase == "Succeeded" and contradicted:
-        said.append("the phase says that all succeeded")
-    return lead, "; ".join(said) or "the status does not say which container ended with an error"
-
-
 def lead_words(health: Health, now: datetime | None) -> str:
     """Phase and readiness, and since when."""
     if health.phase != "Running":
@@ -131,25 +158,6 @@ def lead_words(health: Health, now: datetime | None) -> str:
     since = for_words(health.ready_since, now)
     ready = {True: " and ready", False: ", not ready", None: ", readiness not reported"}[health.ready]
     return f"Running{ready}{f' {since}' if since and health.ready is not None else ''}"
-
-
-def _why(health: Health, now: datetime | None) -> Iterator[str]:
-    """Only the worst problem: the others often follow from it."""
-    broken = [*health.of_kind(TroubleKind.HELD_UP), *health.of_kind(TroubleKind.ENDED)]
-    if broken:
-        troubled = [health.container(trouble.container) for trouble in broken]
-        yield from _containers(_with_oom_killed(troubled, health), health, now)
-    elif health.phase == "Pending":
-        yield from _starting(health, now)
-    elif not health.phase:
-        yield "status.phase is not set"
-    elif health.phase == "Unknown":
-        yield "its state could not be read"
-        yield from _containers(health.oom_killed, health, now)
-    elif health.ready is False:
-        yield from _not_ready(health, now)
-    else:
-        yield from _containers(lately_ended(health, now), health, now)
 
 
 def _with_oom_killed(containers: list[ObservedContainer], health: Health) -> list[ObservedContainer]:
@@ -167,26 +175,6 @@ def _named(one: ObservedContainer, app: str = "") -> str:
     return f"{app if one.kind is ContainerKind.APP else _KINDS[one.kind]}{quoted(one.name)}"
 
 
-def _starting(health: Health, now: datetime | None) -> Iterator[str]:
-    if not health.bound:
-        yield "not yet bound to a node"
-        return
-    if health.initializing:
-        yield from _containers([health.container(health.initializing)], health, now)
-        sidecar = health.container(health.initializing).kind is ContainerKind.SIDECAR
-        yield "the containers after it wait" if sidecar else "the containers after it wait for its end"
-    yield from _containers([one for one in health.oom_killed if one.name != health.initializing], health, now)
-    starting = [trouble for trouble in health.of_kind(TroubleKind.STARTING) if trouble.reason]
-    if not health.initializing and starting:
-        names = [quoted(trouble.container) for trouble in starting]
-        reasons = list(dict.fromkeys(trouble.reason for trouble in starting))
-        yield f"{listed(names, most=_MOST_NAMED)} {listed(reasons)}"
-    if health.no_sandbox:
-        yield "its sandbox and network are not ready (PodReadyToStartContainers False)"
-    elif not health.containers:
-        yield "its kubelet has not reported its containers yet"
-
-
 def _not_ready(health: Health, now: datetime | None) -> Iterator[str]:
     unready = [*health.of_kind(TroubleKind.NOT_READY), *health.of_kind(TroubleKind.STARTING)]
     troubled = [health.container(trouble.container) for trouble in unready]
@@ -197,22 +185,18 @@ def _not_ready(health: Health, now: datetime | None) -> Iterator[str]:
     ended = [one for one in health.containers if one.end is not None and one.kind is ContainerKind.APP]
     yield from _containers(ended, health, now)
     if health.unmet_gates:
-        yield from _gates(health.unmet_gates)
+        # ``ReadinessGatesNotReady: condition "example.com/lb" is False, not True``.
+        for index, gate in enumerate(health.unmet_gates[:_MOST_NAMED]):
+            lead = "" if index else "ReadinessGatesNotReady: "
+            state = f"is {gate.status}, not True" if gate.status else "is not set yet"
+            words = (f"{lead}condition {quoted(gate.condition)} {state}", gate.reason, gate.message.rstrip(". "))
+            yield ": ".join(filter(None, words))
+        if len(health.unmet_gates) > _MOST_NAMED:
+            yield f"{len(health.unmet_gates) - _MOST_NAMED} more"
     elif health.marked_not_ready:
         yield _MARKED
     elif health.unready and not (ended and health.unready.startswith(_CONTAINERS_NOT_READY)):
         yield health.unready.rstrip(". ")
-
-
-def _gates(gates: Sequence[UnmetGate]) -> Iterator[str]:
-    """``ReadinessGatesNotReady: condition "example.com/lb" is False, not True``."""
-    for index, gate in enumerate(gates[:_MOST_NAMED]):
-        lead = "" if index else "ReadinessGatesNotReady: "
-        state = f"is {gate.status}, not True" if gate.status else "is not set yet"
-        words = (f"{lead}condition {quoted(gate.condition)} {state}", gate.reason, gate.message.rstrip(". "))
-        yield ": ".join(filter(None, words))
-    if len(gates) > _MOST_NAMED:
-        yield f"{len(gates) - _MOST_NAMED} more"
 
 
 # A stuck pod in words: the repeated warning, what `kubectl qos why` says about it, and what still runs.
@@ -304,7 +288,14 @@ def health_commands(health: Health, pod: str, namespace: str, now: datetime | No
     container that never ran because of its image or configuration, and a failed probe: the events. A kill because of
     memory: the glossary, which says what helps.
     """
-    worst = _worst(health, now)
+    if health.phase == "Failed":
+        worst = next((one for one in health.containers if one.end is not None and one.end.exit_code), None)
+    else:
+        broken = (*health.of_kind(TroubleKind.HELD_UP), *health.of_kind(TroubleKind.ENDED))
+        if broken:
+            worst = health.container(broken[0].container)
+        else:
+            worst = next(iter(lately_ended(health, now)), None)
     if worst is not None and worst.latest is not None:
         before = " --previous" if worst.end is None else ""
         yield kubectl(f"logs {{}} -c {{}}{before}", pod, worst.name, namespace=namespace)
@@ -315,12 +306,3 @@ def health_commands(health: Health, pod: str, namespace: str, now: datetime | No
         or (health.phase == "Unknown" or (health.phase == "Running" and not health.ready))
     ):
         yield kubectl("describe pod {}", pod, namespace=namespace)
-
-
-def _worst(health: Health, now: datetime | None) -> ObservedContainer | None:
-    if health.phase == "Failed":
-        return next((one for one in health.containers if one.end is not None and one.end.exit_code), None)
-    broken = (*health.of_kind(TroubleKind.HELD_UP), *health.of_kind(TroubleKind.ENDED))
-    if broken:
-        return health.container(broken[0].container)
-    return next(iter(lately_ended(health, now)), None)

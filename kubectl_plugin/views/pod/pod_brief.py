@@ -72,10 +72,24 @@ def brief_sections(report: PodReport, now: datetime | None) -> Iterator[Section]
     said = not report.termination.processes or report.ending.static
     forced = Section("Force delete", ()) if said else force_section(report, now, wide=False)
     yield forced
-    yield Section("Writers", tuple(_writers(report)))
+    # The volumes that nothing protects.
+    writers: list[Row] = []
+    node = report.status.node if report.status is not None else None
+    reach = node.reach.reach if node is not None and node.reach is not None else Reach.UNKNOWN
+    for guard in report.guards:
+        if unfenced_from(guard, reach):
+            writers.append(Row((guard.volume, guard_words(guard, reach))))
+    yield Section("Writers", tuple(writers))
     yield second_writers_section(report.second_writers, wide=False)
     yield moving_section(report.moving, now)
-    yield _owner(report, forced)
+    # The topmost owner, unless what a force delete risks names it.
+    if not report.owners:
+        owner = Section("Owner", ())
+    else:
+        name = f"{report.owners[-1].kind} {report.owners[-1].name}"
+        named = any(name in line for line in forced.lines if isinstance(line, str))
+        owner = Section("Owner", () if named else (name,))
+    yield owner
     yield budget_section(report.budgets)
     yield pod_security_section(report.warning)
     yield Section("Webhook", tuple(webhook_lines(report.webhook)))
@@ -109,16 +123,14 @@ def _oom(report: PodReport) -> Iterator[str]:
     for entry in places:
         standing = entry.oom_of(OOMScope.GLOBAL)
         if standing is not None:
-            yield f"{_first(standing, values)}; {ASSUMED[entry.assumption]}{_rank(entry, standing)}"
+            # ``873-999 (exporter)``: from the lowest to that of the container that is killed first, by name if they differ.
+            place, least = standing.place, min(values, default=0)
+            if values == {place.oom_score_adj}:
+                first = str(place.oom_score_adj)
+            else:
+                first = f"{f'{least}-' if least < place.oom_score_adj else ''}{place.oom_score_adj} ({place.container})"
+            yield f"{first}; {ASSUMED[entry.assumption]}{_rank(entry, standing)}"
         yield from own_limit_lines(entry, wide=False)
-
-
-def _first(standing: OOMStandingReport, values: set[int]) -> str:
-    """``873-999 (exporter)``: from the lowest to that of the container that is killed first, by name if they differ."""
-    place, least = standing.place, min(values, default=0)
-    if values == {place.oom_score_adj}:
-        return str(place.oom_score_adj)
-    return f"{f'{least}-' if least < place.oom_score_adj else ''}{place.oom_score_adj} ({place.container})"
 
 
 def _rank(entry: PodPressureReport, standing: OOMStandingReport) -> str:
@@ -153,24 +165,6 @@ def _requests(report: PodReport) -> Iterator[str]:
     yield f"{', '.join(asked[:_NAMED])}{more}" if asked else "none: the scheduler counts nothing for it"
     if own.allocated is not None:
         yield granted_line(report)
-
-
-def _writers(report: PodReport) -> Iterator[Row]:
-    """The volumes that nothing protects."""
-    node = report.status.node if report.status is not None else None
-    reach = node.reach.reach if node is not None and node.reach is not None else Reach.UNKNOWN
-    for guard in report.guards:
-        if unfenced_from(guard, reach):
-            yield Row((guard.volume, guard_words(guard, reach)))
-
-
-def _owner(report: PodReport, forced: Section) -> Section:
-    """The topmost owner, unless what a force delete risks names it."""
-    if not report.owners:
-        return Section("Owner", ())
-    name = f"{report.owners[-1].kind} {report.owners[-1].name}"
-    named = any(name in line for line in forced.lines if isinstance(line, str))
-    return Section("Owner", () if named else (name,))
 
 
 def _unknown(report: PodReport) -> Iterator[str | Prose]:
@@ -221,17 +215,25 @@ def priority_section(report: PodReport, *, wide: bool) -> Section:
         named = f"that of class {quoted(own.class_name)}" if own.class_name else "that of the cluster's default class"
         given = "" if own.priority is None else f"; rejected if it is not {own.priority} (spec.priority)"
         return Section("Priority", (f"{named}: unknown without the cluster's PriorityClasses{given}",))
-    given = ", if the webhook gives it no class" if _may_get_class(report) else ""
-    line = f"{own.priority} ({_source(own, wide=wide)}){given}: {_manner(report, own, wide=wide)}"
-    return Section("Priority", (line, *_priority_notes(report, own, own.priority)) if wide else (line,))
-
-
-def _may_get_class(report: PodReport) -> bool:
-    """Whether a webhook that could not be read may give a new pod a class."""
+    # Whether a webhook that could not be read may give a new pod a class.
     if report.status is not None or report.priority.source is PrioritySource.CLASS:
-        return False
-    unread = any(one.resource == MUTATING_WEBHOOKS for one in report.unread)
-    return unread or (report.webhook is not None and report.webhook.class_unknown)
+        may_get_class = False
+    else:
+        unread = any(one.resource == MUTATING_WEBHOOKS for one in report.unread)
+        may_get_class = unread or (report.webhook is not None and report.webhook.class_unknown)
+    given = ", if the webhook gives it no class" if may_get_class else ""
+    if report.placement is not None and report.placement.outcome is PlacementOutcome.NOT_MODELLED:
+        manner = "which pods it preempts is not modelled"
+    else:
+        ahead = "queues ahead of lower pods, " if wide else ""
+        if own.preemption_policy == PREEMPT_NEVER:
+            manner = f"{ahead}preempts none (preemptionPolicy Never)"
+        elif own.preemption_disabled:
+            manner = f"{ahead}preempts none: {disabled_words(own.preemption_disabled)}"
+        else:
+            manner = f"preempts lower pods{' when it fits nowhere else' if wide else ''}"
+    line = f"{own.priority} ({_source(own, wide=wide)}){given}: {manner}"
+    return Section("Priority", (line, *_priority_notes(report, own, own.priority)) if wide else (line,))
 
 
 def _source(own: PriorityReport, *, wide: bool) -> str:
@@ -249,17 +251,6 @@ def _source(own: PriorityReport, *, wide: bool) -> str:
         return f"{source}, deleted: new pods are rejected"
     moved = own.class_value_now is not None and own.class_value_now != own.priority
     return f"{source}, now {own.class_value_now}" if moved else source
-
-
-def _manner(report: PodReport, own: PriorityReport, *, wide: bool) -> str:
-    if report.placement is not None and report.placement.outcome is PlacementOutcome.NOT_MODELLED:
-        return "which pods it preempts is not modelled"
-    ahead = "queues ahead of lower pods, " if wide else ""
-    if own.preemption_policy == PREEMPT_NEVER:
-        return f"{ahead}preempts none (preemptionPolicy Never)"
-    if own.preemption_disabled:
-        return f"{ahead}preempts none: {disabled_words(own.preemption_disabled)}"
-    return f"preempts lower pods{' when it fits nowhere else' if wide else ''}"
 
 
 def _priority_notes(report: PodReport, own: PriorityReport, priority: int) -> Iterator[str]:
@@ -289,7 +280,17 @@ def _force_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iter
     if report.termination.grace.source in NO_PROCESS:
         yield f"{lead}{no_process_words(report.termination)}"
         return
-    risk = _owner_risk(report, idle=safety is ForceSafety.SAFE, wide=wide)
+    idle = safety is ForceSafety.SAFE
+    owner = report.owner
+    if owner.kind and (bound := bound_words(report.guards, _reach(report), pending=True)):
+        risk = bound
+    elif wide or idle:
+        deleted = report.ending.deleted_at is not None
+        replaced = has_another(owner.guarantee, _reach(report).reach, deleted=deleted)
+        risk = owner_risk(owner, idle=idle, replaced=replaced)
+    else:
+        top = f"{report.owners[-1].kind} {report.owners[-1].name}" if report.owners else f"{owner.kind} {owner.name}"
+        risk = owner_risk_briefly(owner.guarantee, top)
     if safety is ForceSafety.NOT_SAFE_YET and quiet is not None:
         yield f"{lead}{force_first(quiet, now)}"
         may_remove = report.owner.guarantee is Guarantee.AT_MOST_ONE and not report.only_member
@@ -297,7 +298,12 @@ def _force_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iter
             yield "or remove it in the application first, if its other members are a majority"
         yield risk
     elif safety is ForceSafety.UNKNOWN:
-        yield f"{lead}{_why_unknown(report, now)}"
+        # Why it cannot be known whether its processes end.
+        if report.platform is Platform.VIRTUAL_KUBELET:
+            why_unknown = PROVIDER
+        else:
+            why_unknown = reach_words(_reach(report), None, now)
+        yield f"{lead}{why_unknown}"
         yield risk
     else:
         yield f"{lead}{risk}"
@@ -306,25 +312,6 @@ def _force_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iter
     if report.ending.deleted_at is None and _reach(report).reach is Reach.BACK_NOT_READY:
         yield collected_too_early(_reach(report))
     yield from _already_forced(report, now) if quiet is None else force_lines(report, quiet, now)
-
-
-def _owner_risk(report: PodReport, *, idle: bool, wide: bool) -> str:
-    owner = report.owner
-    if owner.kind and (bound := bound_words(report.guards, _reach(report), pending=True)):
-        return bound
-    if wide or idle:
-        deleted = report.ending.deleted_at is not None
-        replaced = has_another(owner.guarantee, _reach(report).reach, deleted=deleted)
-        return owner_risk(owner, idle=idle, replaced=replaced)
-    top = f"{report.owners[-1].kind} {report.owners[-1].name}" if report.owners else f"{owner.kind} {owner.name}"
-    return owner_risk_briefly(owner.guarantee, top)
-
-
-def _why_unknown(report: PodReport, now: datetime | None) -> str:
-    """Why it cannot be known whether its processes end."""
-    if report.platform is Platform.VIRTUAL_KUBELET:
-        return PROVIDER
-    return reach_words(_reach(report), None, now)
 
 
 def _reach(report: PodReport) -> NodeReach:

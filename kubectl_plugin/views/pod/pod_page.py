@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl, qos, why
 from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.pod.pod_report import PodReport
-from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.views.caveats import unread_lines, versions_section
 from kubectl_plugin.views.node.node_words import pod_platform_section, reach_commands
 from kubectl_plugin.views.node.silent_node import quiet_node
@@ -69,24 +68,49 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
     # Its placement is the first question about a pod that waits, and the last about other pods.
     placed_first, placed_last = (placement, ()) if report.status and node is None else ((), placement)
     place = f", on {node.name}" if node else ""
+    # Commands that show more about a pod that does not run as it should, then those that show the rest.
+    commands = tuple(_all_commands(report, now))
+    if wide or report.status is None:
+        next_commands = commands
+    else:
+        rest = qos("explain pod/{}", report.name, namespace=report.namespace, options="-o wide")
+        answers = (
+            report.status.node is not None
+            and report.status.node.reach is not None
+            and not report.status.node.reach.reach.quiet
+        )
+        health = report.status.health
+        next_commands = (
+            *(
+                ()
+                if (answers and health.ready is True and not health.troubles and not report.status.deletion_timestamp)
+                and not report.preemptors.found
+                else commands
+            ),
+            rest,
+        )
     return Page(
         title=f"pod/{report.name}{namespace}{place}",
         verdict=(*judged.sentences, *((_IF_ACCEPTED,) if report.refused else ())),
         severity=judged.severity,
         parts=(*placed_first, *sections, *placed_last),
-        next_commands=tuple(_next_commands(report, now, wide=wide)),
+        next_commands=tuple(next_commands),
     )
 
 
-def _refusals_section(report: PodReport) -> Section:
-    """Every rejected field, if there are several."""
-    several = len(report.refusals) > 1
-    return Section("Refused", tuple(refused_words(one) for one in report.refusals) if several else ())
-
-
 def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
-    yield _refusals_section(report)
-    yield _containers_section(report, now)
+    # Every rejected field, if there are several.
+    several = len(report.refusals) > 1
+    yield Section("Refused", tuple(refused_words(one) for one in report.refusals) if several else ())
+    # The state of each container, as its kubelet reports it.
+    health = report.status.health if report.status is not None else None
+    containers = (*health.containers, *health.ephemeral) if health is not None else ()
+    yield (
+        Section(
+            "Containers",
+            tuple(Row((f"{one.name}{_KINDS[one.kind]}", container_words(one, now, whole=True))) for one in containers),
+        )
+    )
     yield last_end_section(report, now)
     yield qos_section(report, wide=True)
     if report.termination.grace.source is not GraceSource.FINISHED:
@@ -99,10 +123,14 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
     yield preemptors_section(report.preemptors, wide=True)
     yield Section("Stops", tuple(stop_lines(report, now, wide=True)))
     yield force_section(report, now, wide=True)
-    yield _writers_section(report)
+    # What keeps a second writer off each volume, and until when.
+    known = report.status.node.reach if report.status is not None and report.status.node is not None else None
+    reach = known.reach if known is not None else Reach.UNKNOWN
+    yield Section("Writers", tuple(Row((guard.volume, guard_words(guard, reach))) for guard in report.guards))
     yield second_writers_section(report.second_writers, wide=True)
     yield moving_section(report.moving, now)
-    yield _owner_section(report)
+    chain = " < ".join(f"{owner.kind} {owner.name}" for owner in report.owners)
+    yield Section("Owner", (chain,) if chain else ())
     yield budget_section(report.budgets)
     yield pod_security_section(report.warning)
     yield Section("Webhook", tuple(webhook_lines(report.webhook)))
@@ -114,16 +142,6 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
 def unread_section(unread: tuple[UnreadInput, ...]) -> Section:
     """What could not be read, and why."""
     return Section("Unknown", unread_lines(unread))
-
-
-def _containers_section(report: PodReport, now: datetime | None) -> Section:
-    """The state of each container, as its kubelet reports it."""
-    health = report.status.health if report.status is not None else None
-    containers = (*health.containers, *health.ephemeral) if health is not None else ()
-    return Section(
-        "Containers",
-        tuple(Row((f"{one.name}{_KINDS[one.kind]}", container_words(one, now, whole=True))) for one in containers),
-    )
 
 
 def _requests_section(report: PodReport) -> Section:
@@ -145,20 +163,18 @@ def _requests_section(report: PodReport) -> Section:
     if not limits:
         lines.append("no limits")
     elif partly:
-        lines.append(f"limits {limits}; {_why_none(report, partly)}")
+        # Why the pod's own cgroup has no limit for resources that containers limit.
+        none = "the pod itself has no such limit"
+        if report.qos.qos_class is PodQOSClass.BEST_EFFORT:
+            why_none = f"{none}, because its class is BestEffort"
+        elif report.qos.explanation.decided_by == "spec.resources":
+            why_none = f"{none}: its kubelet ignores spec.resources"
+        else:
+            why_none = f"{listed(partly)} not on every container, so {none}"
+        lines.append(f"limits {limits}; {why_none}")
     else:
         lines.append(f"limits {limits}")
     return Section("Requests", tuple(lines))
-
-
-def _why_none(report: PodReport, resources: Sequence[str]) -> str:
-    """Why the pod's own cgroup has no limit for resources that containers limit."""
-    none = "the pod itself has no such limit"
-    if report.qos.qos_class is PodQOSClass.BEST_EFFORT:
-        return f"{none}, because its class is BestEffort"
-    if report.qos.explanation.decided_by == "spec.resources":
-        return f"{none}: its kubelet ignores spec.resources"
-    return f"{listed(resources)} not on every container, so {none}"
 
 
 def _cgroup_section(report: PodReport) -> Section:
@@ -182,33 +198,6 @@ def _cgroup_values(config: ResourceConfig, weight: int | None, kept: MemoryQoS |
     limit = memory(config.memory) if config.memory else "max"
     cpu = f"cpu.weight {weight} (v1: cpu.shares {config.cpu_shares}), cpu.max {quota}"
     return ", ".join((cpu, *memory_qos_values(kept), f"memory.max {limit}"))
-
-
-def _writers_section(report: PodReport) -> Section:
-    """What keeps a second writer off each volume, and until when."""
-    known = report.status.node.reach if report.status is not None and report.status.node is not None else None
-    reach = known.reach if known is not None else Reach.UNKNOWN
-    return Section("Writers", tuple(Row((guard.volume, guard_words(guard, reach))) for guard in report.guards))
-
-
-def _owner_section(report: PodReport) -> Section:
-    chain = " < ".join(f"{owner.kind} {owner.name}" for owner in report.owners)
-    return Section("Owner", (chain,) if chain else ())
-
-
-def _next_commands(report: PodReport, now: datetime | None, *, wide: bool) -> tuple[Command, ...]:
-    """Commands that show more about a pod that does not run as it should, then those that show the rest."""
-    commands = tuple(_all_commands(report, now))
-    if wide or report.status is None:
-        return commands
-    rest = qos("explain pod/{}", report.name, namespace=report.namespace, options="-o wide")
-    return (*(() if _runs_well(report.status) and not report.preemptors.found else commands), rest)
-
-
-def _runs_well(status: PodStatusReport) -> bool:
-    answers = status.node is not None and status.node.reach is not None and not status.node.reach.reach.quiet
-    health = status.health
-    return answers and health.ready is True and not health.troubles and not status.deletion_timestamp
 
 
 def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:

@@ -11,8 +11,6 @@ from kubectl_plugin.render.page import Row, Section
 from kubectl_plugin.reports.pod.oom import OOMOnNode, OOMUnknown
 from kubectl_plugin.reports.pod.pod_pressure import (
     Assumption,
-    EvictionStandingReport,
-    OOMStandingReport,
     PodPressureReport,
 )
 from kubectl_plugin.reports.pod.pod_qos import QOSReport
@@ -47,16 +45,23 @@ _IN_A_SENTENCE = 3
 
 def qos_section(report: PodReport, *, wide: bool) -> Section:
     """The section of a pod's page; ``wide`` adds every field that decides, and the way to Guaranteed."""
-    return _every_field(report) if wide else _first_field(report)
-
-
-def _first_field(report: PodReport) -> Section:
+    if wide:
+        return _every_field(report)
     qos, blockers = report.qos, report.qos.explanation.blockers
     if qos.computed_class is not qos.qos_class:
         reason = _WRITTEN
     elif qos.qos_class is PodQOSClass.BURSTABLE and blockers:
         # A pod that does not exist yet has no command for the rest at the end of its page.
-        reason = _first_container(blockers, " (-o wide)" if report.status is None else "")
+        # ``"istio-proxy" has no cpu or memory limit; 2 more fields``.
+        rest = " (-o wide)" if report.status is None else ""
+        first = blockers[0]
+        alike = [one for one in blockers if (one.container, one.problem) == (first.container, first.problem)]
+        who = quoted(first.container) if first.container else "the pod"
+        if first.problem is QOSProblem.LIMIT_MISSING:
+            shown, words = len(alike), f"{who} has no {' or '.join(one.resource for one in alike)} limit"
+        else:
+            shown, words = 1, f"{who} requests {first.resource} {first.request or 'nothing'}, limit {first.limit}"
+        reason = f"{words}; {counted(len(blockers) - shown, 'more field')}{rest}" if len(blockers) > shown else words
     else:
         reason = _reason(qos, brief=True)
     lines = [f"{qos.qos_class.value}: {reason}"]
@@ -65,18 +70,6 @@ def _first_field(report: PodReport) -> Section:
     if qos.resize is not None:
         lines.append(_resize(qos, report.name))
     return Section("QoS class", tuple(lines))
-
-
-def _first_container(blockers: Sequence[QOSBlocker], rest: str) -> str:
-    """``"istio-proxy" has no cpu or memory limit; 2 more fields``."""
-    first = blockers[0]
-    alike = [one for one in blockers if (one.container, one.problem) == (first.container, first.problem)]
-    who = quoted(first.container) if first.container else "the pod"
-    if first.problem is QOSProblem.LIMIT_MISSING:
-        shown, words = len(alike), f"{who} has no {' or '.join(one.resource for one in alike)} limit"
-    else:
-        shown, words = 1, f"{who} requests {first.resource} {first.request or 'nothing'}, limit {first.limit}"
-    return f"{words}; {counted(len(blockers) - shown, 'more field')}{rest}" if len(blockers) > shown else words
 
 
 def _every_field(report: PodReport) -> Section:
@@ -90,7 +83,22 @@ def _every_field(report: PodReport) -> Section:
         lines = [f"{qos.qos_class.value}: {_reason(qos)}"]
     exists = report.status is not None
     if qos.explanation.changes_to_guaranteed:
-        lines += _way(qos, ", in a new pod" if exists else "")
+        # The edits, container by container: a sentence for a few, else a row each.
+        where = ", in a new pod" if exists else ""
+        changes = qos.explanation.changes_to_guaranteed
+        if qos.qos_class is PodQOSClass.BEST_EFFORT and len(changes) > _SHORT_WAY:
+            lines.append(f"Guaranteed if every container and init container limits cpu and memory{where}")
+        else:
+            names = {_owner(entry.field): entry.container for entry in qos.explanation.blockers}
+            parts = [
+                (container or "spec.resources", [_edit(change) for change in edits])
+                for container, edits in groupby(changes, key=lambda change: names[_owner(change.field)])
+            ]
+            if len(parts) <= _IN_A_SENTENCE:
+                lines.append(f"Guaranteed if {'; '.join(f'{who} sets {listed(edits)}' for who, edits in parts)}{where}")
+            else:
+                lines.append(f"Guaranteed{where.removeprefix(',')} if")
+                lines += (Row((who, ", ".join(edits))) for who, edits in parts)
     if exists:
         lines.append("a resize in place that would change the class is rejected")
     lines += _stored(qos)
@@ -117,24 +125,6 @@ def _blocker(blocker: QOSBlocker) -> str:
     if blocker.problem is QOSProblem.LIMIT_MISSING:
         return f"{who} has no {blocker.resource} limit ({blocker.field})"
     return f"{who} requests {blocker.resource} {blocker.request or 'nothing'}, limit {blocker.limit} ({blocker.field})"
-
-
-def _way(qos: QOSReport, where: str) -> Iterator[str | Row]:
-    """The edits, container by container: a sentence for a few, else a row each."""
-    changes = qos.explanation.changes_to_guaranteed
-    if qos.qos_class is PodQOSClass.BEST_EFFORT and len(changes) > _SHORT_WAY:
-        yield f"Guaranteed if every container and init container limits cpu and memory{where}"
-        return
-    names = {_owner(entry.field): entry.container for entry in qos.explanation.blockers}
-    parts = [
-        (container or "spec.resources", [_edit(change) for change in edits])
-        for container, edits in groupby(changes, key=lambda change: names[_owner(change.field)])
-    ]
-    if len(parts) <= _IN_A_SENTENCE:
-        yield f"Guaranteed if {'; '.join(f'{who} sets {listed(edits)}' for who, edits in parts)}{where}"
-        return
-    yield f"Guaranteed{where.removeprefix(',')} if"
-    yield from (Row((who, ", ".join(edits))) for who, edits in parts)
 
 
 def _owner(field: str) -> str:
@@ -286,27 +276,23 @@ def _lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
     for scope in (OOMScope.GLOBAL, OOMScope.KUBEPODS) if wide else (OOMScope.GLOBAL,):
         standing = entry.oom_of(scope)
         if standing is not None:
-            yield lead + _oom(entry, standing)
+            place = standing.place
+            what = f"{entry.node} runs out" if standing.scope is OOMScope.GLOBAL else "pods' share of it runs out"
+            known = "" if place.rss is not None else " (by oom_score_adj only, because usage is unknown)"
+            text = (
+                f"{place_words(place.rank, standing.of, 'container')} that the kernel kills if {what}{known}: "
+                f"{place.container}, {oom_terms(place)}"
+            )
+            if standing.before is not None:
+                before = standing.before
+                text += f"; after {candidate_name(before)} ({oom_terms(before)}: {oom_separator(before)})"
+            yield lead + text
             lead = ""
     if entry.idle:
         have = "container has" if len(entry.idle) == 1 else "containers have"
         yield f"{have} no process now, so nothing for the kernel to kill: {listed(entry.idle, most=_IDLE)}"
     yield from own_limit_lines(entry, wide=True)
     yield from _evictions(entry, wide=wide)
-
-
-def _oom(entry: PodPressureReport, standing: OOMStandingReport) -> str:
-    place = standing.place
-    what = f"{entry.node} runs out" if standing.scope is OOMScope.GLOBAL else "pods' share of it runs out"
-    known = "" if place.rss is not None else " (by oom_score_adj only, because usage is unknown)"
-    text = (
-        f"{place_words(place.rank, standing.of, 'container')} that the kernel kills if {what}{known}: "
-        f"{place.container}, {oom_terms(place)}"
-    )
-    if standing.before is not None:
-        before = standing.before
-        text += f"; after {candidate_name(before)} ({oom_terms(before)}: {oom_separator(before)})"
-    return text
 
 
 def own_limit_lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
@@ -327,16 +313,12 @@ def _evictions(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
         return
     for standing in entry.evictions:
         if wide or standing.signal is Signal.MEMORY_AVAILABLE:
-            yield _eviction(standing)
-
-
-def _eviction(standing: EvictionStandingReport) -> str:
-    place, signal = standing.place, standing.signal
-    text = (
-        f"{place_words(place.rank, standing.of, 'pod')} that the kubelet evicts for {SIGNAL_NAMES[signal]}: "
-        f"{over_words(place, signal)}, priority {place.priority}"
-    )
-    if standing.before is not None:
-        before = standing.before
-        text += f"; after {before.namespace}/{before.pod} ({eviction_separator(before, signal)})"
-    return text
+            place, signal = standing.place, standing.signal
+            text = (
+                f"{place_words(place.rank, standing.of, 'pod')} that the kubelet evicts for {SIGNAL_NAMES[signal]}: "
+                f"{over_words(place, signal)}, priority {place.priority}"
+            )
+            if standing.before is not None:
+                before = standing.before
+                text += f"; after {before.namespace}/{before.pod} ({eviction_separator(before, signal)})"
+            yield text

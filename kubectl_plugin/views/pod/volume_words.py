@@ -40,7 +40,24 @@ def volume_sentences(volumes: Sequence[VolumePlace]) -> Iterator[str]:
     for one in volumes[:_SHOWN]:
         of = f" of claim {quoted(one.claim)}" if one.volume else ""
         what = f"Volume {quoted(one.volume)}" if one.volume else f"The volume that claim {quoted(one.claim)} is to get"
-        yield f"{what}{of}{_facts(one)} can be used only {_where(one)}{_who(one)}."
+        if one.count:
+            nodes = (
+                list(one.nodes) if one.count <= len(one.nodes) else [*one.nodes, f"{one.count - len(one.nodes)} more"]
+            )
+            if one.apart:
+                who = f": on {listed(nodes)}, and volume {quoted(one.apart)} on none of these"
+            else:
+                why = f": {listed(one.reasons)}" if one.reasons else " for other reasons"
+                who = f": on {listed(nodes)}, which {'rejects' if one.count == 1 else 'reject'} the pod{why}"
+        elif one.hostnames:
+            labels = [f"{label or 'missing'} on node {node}" for node, label in one.hostnames.items()]
+            who = f", and no node has that label: it is {listed(labels)}"
+        elif one.lacking:
+            exist, lack = ("exists", "lacks") if len(one.lacking) == 1 else ("exist", "lack")
+            who = f": {listed(one.lacking)} {exist} but {lack} that label"
+        else:
+            who = ", and no node is there" if one.labels else ", and no node does"
+        yield f"{what}{of}{_facts(one)} can be used only {_where(one)}{who}."
     if len(volumes) > _SHOWN:
         yield f"{counted(len(volumes) - _SHOWN, 'more volume')} can be used on some nodes only."
     if volumes and (way := _volume_way(volumes[0])):
@@ -81,22 +98,6 @@ def _last(key: str) -> str:
     return key.rpartition("/")[2]
 
 
-def _who(one: VolumePlace) -> str:
-    if one.count:
-        nodes = list(one.nodes) if one.count <= len(one.nodes) else [*one.nodes, f"{one.count - len(one.nodes)} more"]
-        if one.apart:
-            return f": on {listed(nodes)}, and volume {quoted(one.apart)} on none of these"
-        why = f": {listed(one.reasons)}" if one.reasons else " for other reasons"
-        return f": on {listed(nodes)}, which {'rejects' if one.count == 1 else 'reject'} the pod{why}"
-    if one.hostnames:
-        labels = [f"{label or 'missing'} on node {node}" for node, label in one.hostnames.items()]
-        return f", and no node has that label: it is {listed(labels)}"
-    if one.lacking:
-        exist, lack = ("exists", "lacks") if len(one.lacking) == 1 else ("exist", "lack")
-        return f": {listed(one.lacking)} {exist} but {lack} that label"
-    return ", and no node is there" if one.labels else ", and no node does"
-
-
 def _volume_way(one: VolumePlace) -> str:
     """What lets a node use the volume; empty if other changes let the pod onto a node that can use it."""
     if "volume.kubernetes.io/selected-node" in one.labels:
@@ -126,7 +127,19 @@ def binding_sentences(binding: Binding, since: datetime | None, now: datetime | 
         yield f"It also waits for {counted(rest, 'more claim')}."
     driver = binding.claims[0].provisioner if binding.claims else ""
     yield from missing_driver(binding.missing, driver, binding.node)
-    yield from _attempts(binding, since, now)
+    # Since when it waits, when that ends, and how an earlier attempt ended.
+    if binding.stage is not BindingStage.FAILED and any(one.failed for one in binding.claims):
+        yield "That is a binding failure condition: the attempt ends, and the scheduler tries again."
+    else:
+        until = later(since, binding.timeout_seconds) if since is not None and not binding.error else None
+        if binding.claims and binding.stage is not BindingStage.FAILED:
+            field = "bindTimeoutSeconds" if binding.stage is BindingStage.VOLUMES else "bindingTimeout"
+            limit = f"{binding.timeout_seconds} s ({field}{', the default' if binding.timeout_seconds == 600 else ''})"
+            begun = "The" if since is None else f"The volume was requested at {clock(since, now)}; the"
+            at = f", at {clock(until, now)}," if until is not None and (now is None or until > now) else ""
+            yield f"{begun} scheduler gives up after {limit}{at} and tries again."
+        if binding.error:
+            yield f"An attempt failed: {cut(binding.error).rstrip('. ')}."
     if binding.claims:
         yield f"Way out: {_WAY[binding.claims[0].trouble](binding.claims[0])}."
 
@@ -151,22 +164,6 @@ def awaited_words(binding: Binding) -> str:
     if binding.stage is BindingStage.PERMIT:
         return f"{chose} a plugin of its profile (Permit)"
     return f"{bounded(binding.node)} is named for it (status.nominatedNodeName), and nothing shows what it waits for"
-
-
-def _attempts(binding: Binding, since: datetime | None, now: datetime | None) -> Iterator[str]:
-    """Since when it waits, when that ends, and how an earlier attempt ended."""
-    if binding.stage is not BindingStage.FAILED and any(one.failed for one in binding.claims):
-        yield "That is a binding failure condition: the attempt ends, and the scheduler tries again."
-        return
-    until = later(since, binding.timeout_seconds) if since is not None and not binding.error else None
-    if binding.claims and binding.stage is not BindingStage.FAILED:
-        field = "bindTimeoutSeconds" if binding.stage is BindingStage.VOLUMES else "bindingTimeout"
-        limit = f"{binding.timeout_seconds} s ({field}{', the default' if binding.timeout_seconds == 600 else ''})"
-        begun = "The" if since is None else f"The volume was requested at {clock(since, now)}; the"
-        at = f", at {clock(until, now)}," if until is not None and (now is None or until > now) else ""
-        yield f"{begun} scheduler gives up after {limit}{at} and tries again."
-    if binding.error:
-        yield f"An attempt failed: {cut(binding.error).rstrip('. ')}."
 
 
 def claim_lines(problems: Sequence[ClaimProblem]) -> Iterator[str]:

@@ -46,7 +46,26 @@ def remedy_words(risk: BudgetRisk, way: str = "") -> str:
 
 def blocked_words(found: Budgets) -> Iterator[str]:
     """The pods that are never evicted, even if all are Ready; without DaemonSet pods, which a drain ignores."""
-    sentences = [*_held_words(found), *_all_blocked(found)]
+    held_words: list[str] = []
+    for held in found.held:
+        if not held.name.startswith("daemonset/"):
+            held_words.append(f"{_held_of(held)}.{f' A drain {_fails(held.name)}.' if held.name else ''}")
+    all_blocked: list[str] = []
+    names = _Names(found)
+    for budget in found.budgets:
+        specs, why = _drained(budget.specs), _blocked(budget, names.of(budget))
+        if specs and why and budget.placed and budget.held < budget.pods:
+            lead = _nothing_of(*specs, pods=budget.pods - budget.others, of=budget.pods_of_specs)
+            # The remedy if waiting does not help.
+            if budget.room is not None and budget.room.failure:
+                helps = " Give minAvailable as a number: it counts the pods themselves."
+            elif budget.may_grow or budget.room is None:
+                helps = ""
+            else:
+                helps = f" Way out: {budget_way(budget.min_available, budget.max_unavailable, budget.room.expected, budget.pods)}."
+            waits = f"A drain waits{_how_long(specs, budget)}.{helps}"
+            all_blocked.append(f"{lead} be evicted: PodDisruptionBudget {why}. {waits}")
+    sentences = [*held_words, *all_blocked]
     yield from sentences[:_SENTENCES]
     if len(sentences) > _SENTENCES:
         yield f"The same is true for {len(sentences) - _SENTENCES} more (below)."
@@ -129,12 +148,6 @@ class _Names:
         return f"{budget.namespace}/{budget.name}" if self._several else budget.name
 
 
-def _held_words(found: Budgets) -> Iterator[str]:
-    for held in found.held:
-        if not held.name.startswith("daemonset/"):
-            yield f"{_held_of(held)}.{f' A drain {_fails(held.name)}.' if held.name else ''}"
-
-
 def _held_of(held: HeldPods) -> str:
     """``2 of 3 pods of statefulset/db cannot be evicted: …``."""
     names = listed(held.budgets, most=_NAMED)
@@ -151,25 +164,6 @@ def _nothing_of(*names: str, pods: int, of: int) -> str:
     if pods < of:
         return f"{pods} of {counted(of, 'pod')} of {listed(names, most=_NAMED)} cannot"
     return f"No pod of {listed(names, most=_NAMED).replace(' and ', ' or ')} can"
-
-
-def _all_blocked(found: Budgets) -> Iterator[str]:
-    names = _Names(found)
-    for budget in found.budgets:
-        specs, why = _drained(budget.specs), _blocked(budget, names.of(budget))
-        if specs and why and budget.placed and budget.held < budget.pods:
-            lead = _nothing_of(*specs, pods=budget.pods - budget.others, of=budget.pods_of_specs)
-            waits = f"A drain waits{_how_long(specs, budget)}.{_helps(budget)}"
-            yield f"{lead} be evicted: PodDisruptionBudget {why}. {waits}"
-
-
-def _helps(budget: PlannedBudget) -> str:
-    """The remedy if waiting does not help."""
-    if budget.room is not None and budget.room.failure:
-        return " Give minAvailable as a number: it counts the pods themselves."
-    if budget.may_grow or budget.room is None:
-        return ""
-    return f" Way out: {budget_way(budget.min_available, budget.max_unavailable, budget.room.expected, budget.pods)}."
 
 
 def _allows_words(budget: PlannedBudget) -> str:

@@ -10,7 +10,7 @@ from kubectl_plugin.views.scheduling.placement import alike_joined, rejected_phr
 from kubectl_plugin.views.scheduling.plan_more import paid_words
 from kubectl_plugin.views.scheduling.scheduler_plugins import fact_words, rejection_words
 from kubectl_plugin.views.words import counted, listed
-from podrules.scheduling.placement.outcome import Placement, RejectedGroup
+from podrules.scheduling.placement.outcome import RejectedGroup
 from podrules.scheduling.placement.planned import DaemonNodes, PlannedSpec
 
 _SHOWN_NAMES = 3
@@ -33,13 +33,33 @@ def daemon_words(spec: PlannedSpec, *, drained: Sequence[str] = ()) -> Iterator[
 def _nodes_words(spec: PlannedSpec, daemon: DaemonNodes) -> Iterator[str]:
     yield _runs(spec, daemon)
     if daemon.without:
-        yield f"{_without(daemon)}."
+        # ``4 nodes get no pod: 3 have taints that it does not tolerate and 1 does not match its node selector``.
+        count = sum(group.count for group in daemon.without)
+        new = "new pod" if _staying(daemon) else "pod"
+        lead = f"1 node gets no {new}" if count == 1 else f"{count} nodes get no {new}"
+        groups = alike_joined(daemon.without)
+        if count <= _SHOWN_NAMES and len(groups) == 1:
+            (only,) = groups
+            without = f"{lead}: {_names(only)} {_verb(only)}"
+        else:
+            without = f"{lead}: {listed([phrase for group in groups for phrase in rejected_phrases(group)])}"
+        yield f"{without}."
     if daemon.removed:
         where = listed(daemon.removed, most=_SHOWN_NAMES)
         yield f"Its controller deletes its {'pod' if len(daemon.removed) == 1 else 'pods'} on {where}."
     there = spec.there - len(_staying(daemon))
     if there > 0 and spec.origin == "manifest":
-        yield f"It has {counted(there, 'pod')} already, which {_replaced(there, spec, daemon)}."
+        # What happens to existing pods on nodes that get new ones.
+        one = there == 1
+        if any(node in spec.nodes for node in daemon.kept):
+            replaced = (
+                "is deleted once the new one is there (maxSurge)"
+                if one
+                else "are deleted once the new ones are there (maxSurge)"
+            )
+        else:
+            replaced = "makes room for the new one" if one else "make room for the new ones"
+        yield f"It has {counted(there, 'pod')} already, which {replaced}."
 
 
 def stuck_words(spec: PlannedSpec, *, drained: Sequence[str] = ()) -> Iterator[str]:
@@ -54,7 +74,13 @@ def stuck_words(spec: PlannedSpec, *, drained: Sequence[str] = ()) -> Iterator[s
         yield " ".join((f"{lead}.", *why_no_node(pending, drained=drained)))
         return
     why = listed([f"{_names(group)} {_verb(group)}" for group in alike_joined(pending.rejected)], most=_SHOWN_NAMES)
-    yield f"{lead}: {why}.{_ways(pending, drained)}"
+    ways = ways_out(pending, drained=drained)
+    if not ways:
+        ways = ""
+    else:
+        *others, last = ways
+        ways = f" Ways out: {'; '.join(others)}; or {last}." if others else f" Way out: {last}."
+    yield f"{lead}: {why}.{ways}"
 
 
 def daemon_parts(spec: PlannedSpec, *, wide: bool) -> Iterator[Section | Table]:
@@ -94,14 +120,6 @@ def _more(words: str) -> str:
     return f": {words}" if words else ""
 
 
-def _ways(pending: Placement, drained: Sequence[str]) -> str:
-    ways = ways_out(pending, drained=drained)
-    if not ways:
-        return ""
-    *others, last = ways
-    return f" Ways out: {'; '.join(others)}; or {last}." if others else f" Way out: {last}."
-
-
 def _names(group: RejectedGroup) -> str:
     return listed([node.node for node in group.nodes], most=_SHOWN_NAMES)
 
@@ -132,27 +150,3 @@ def _runs(spec: PlannedSpec, daemon: DaemonNodes) -> str:
 def _staying(daemon: DaemonNodes) -> set[str]:
     """The nodes on which it would make no pod but keeps the existing one."""
     return {node.node for group in daemon.without for node in group.nodes}.intersection(daemon.kept)
-
-
-def _without(daemon: DaemonNodes) -> str:
-    """``4 nodes get no pod: 3 have taints that it does not tolerate and 1 does not match its node selector``."""
-    count = sum(group.count for group in daemon.without)
-    new = "new pod" if _staying(daemon) else "pod"
-    lead = f"1 node gets no {new}" if count == 1 else f"{count} nodes get no {new}"
-    groups = alike_joined(daemon.without)
-    if count <= _SHOWN_NAMES and len(groups) == 1:
-        (only,) = groups
-        return f"{lead}: {_names(only)} {_verb(only)}"
-    return f"{lead}: {listed([phrase for group in groups for phrase in rejected_phrases(group)])}"
-
-
-def _replaced(there: int, spec: PlannedSpec, daemon: DaemonNodes) -> str:
-    """What happens to existing pods on nodes that get new ones."""
-    one = there == 1
-    if any(node in spec.nodes for node in daemon.kept):
-        return (
-            "is deleted once the new one is there (maxSurge)"
-            if one
-            else "are deleted once the new ones are there (maxSurge)"
-        )
-    return "makes room for the new one" if one else "make room for the new ones"

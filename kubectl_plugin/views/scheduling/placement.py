@@ -111,7 +111,21 @@ def placement_parts(report: PodReport, *, now: datetime | None, wide: bool) -> I
         return  # The verdict names the gates already.
     yield Section(_LABEL, tuple(_lines(report, placement, now, wide=wide)))
     if placement.scores:
-        yield _scores_table(placement, wide=wide)
+        title = (
+            f"{placement.feasible} of {counted(placement.nodes, 'node')} {'fits' if placement.feasible == 1 else 'fit'}"
+        )
+        shown = placement.scores if wide else placement.scores[:_SHOWN_BEST]
+        if len(placement.scores) > len(shown):
+            title += f"; the best {len(shown)} (all: -o wide)"
+        rows = tuple(
+            (
+                str(entry.total),
+                entry.node,
+                ", ".join(f"{plugin} {score}" for plugin, score in entry.plugins.items() if score),
+            )
+            for entry in shown
+        )
+        yield Table(title, ("score", "node", "by plugin"), rows, right=frozenset({0}))
         if wide:
             yield from score_tables(placement.scores, placement.normalized)
     if placement.rejected:
@@ -218,28 +232,22 @@ def _message_words(placement: Placement, before: SchedulerMessage, *, wide: bool
     yield f"since then: {now or listed(changes, most=_SHOWN_CHANGED)}"
 
 
-def _scores_table(placement: Placement, *, wide: bool) -> Table:
-    title = f"{placement.feasible} of {counted(placement.nodes, 'node')} {'fits' if placement.feasible == 1 else 'fit'}"
-    shown = placement.scores if wide else placement.scores[:_SHOWN_BEST]
-    if len(placement.scores) > len(shown):
-        title += f"; the best {len(shown)} (all: -o wide)"
-    rows = tuple(
-        (
-            str(entry.total),
-            entry.node,
-            ", ".join(f"{plugin} {score}" for plugin, score in entry.plugins.items() if score),
-        )
-        for entry in shown
-    )
-    return Table(title, ("score", "node", "by plugin"), rows, right=frozenset({0}))
-
-
 def _rejected_table(placement: Placement, *, wide: bool) -> Table:
     count = placement.nodes - placement.feasible
     rows: list[tuple[str, ...]] = []
     shown = placement.rejected if wide else placement.rejected[:_SHOWN_GROUPS]
     for group in shown:
-        rows.append((str(group.count), group.plugin, _reason(group)))
+        # Upstream's reasons, with the numbers of the node that is nearest to fitting.
+        reason = ", ".join(group.reasons)
+        nearest = group.nodes[0] if group.nodes else None
+        if nearest is None:
+            reason = reason
+        else:
+            words = fact_words(nearest)
+            # The verdict counts silent nodes separately. The row has both numbers, so that they add up.
+            silent = f"; {_silent_words(group.silent)}" if 0 < len(group.silent) < group.count else ""
+            reason = f"{reason}: {nearest.node}{f' {words}' if words else ''}{silent}"
+        rows.append((str(group.count), group.plugin, reason))
         if wide and group.remedy is not None:
             rows.append(("", "", f"way out: {remedy_words(group.remedy, placement.spread)}"))
         if wide:
@@ -249,18 +257,6 @@ def _rejected_table(placement: Placement, *, wide: bool) -> Table:
     some = f"{count} of {counted(placement.nodes, 'node')} {'does' if count == 1 else 'do'} not fit"
     title = some if placement.feasible else "Why no node fits"
     return Table(title, ("nodes", "plugin", "reason; the node that is nearest"), tuple(rows), right=frozenset({0}))
-
-
-def _reason(group: RejectedGroup) -> str:
-    """Upstream's reasons, with the numbers of the node that is nearest to fitting."""
-    reason = ", ".join(group.reasons)
-    nearest = group.nodes[0] if group.nodes else None
-    if nearest is None:
-        return reason
-    words = fact_words(nearest)
-    # The verdict counts silent nodes separately. The row has both numbers, so that they add up.
-    silent = f"; {_silent_words(group.silent)}" if 0 < len(group.silent) < group.count else ""
-    return f"{reason}: {nearest.node}{f' {words}' if words else ''}{silent}"
 
 
 def rejected_phrases(group: RejectedGroup) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kubectl_plugin.render.page import Page, Section, Table
-from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
+from kubectl_plugin.reports.plan import PlanReport, WhatIf
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.caveats import assumed_words, versions_section
 from kubectl_plugin.views.manifest import job_words, range_words
@@ -65,11 +65,42 @@ _FLAG_REASONS = {
 def plan_page(report: PlanReport, *, wide: bool) -> Page:
     """Everything about one plan; ``wide`` names every node and victim."""
     summary = plan_verdict(report)
+    # The assumed changes of the cluster; empty if there are none: the verdict then comes first.
+    changes = listed(list(_changes(report.what_if)))
+    parts: list[Section | Table] = []
+    if wide and any(len(entry.refusals) > 1 for entry in report.refused):
+        rows = tuple((entry.name, refused_words(one)) for entry in report.refused for one in entry.refusals)
+        parts.append(Table("Refused", ("object", "why"), rows))
+    if report.specs:
+        parts.append(_specs_table(report, wide=wide))
+    # A DaemonSet has one on each node.
+    if any(spec.placed > 1 and (wide or spec.daemon is None) for spec in report.asked):
+        parts.append(_nodes_table(report, wide=wide))
+    for spec in report.asked:
+        parts += daemon_tables(spec, wide=wide)
+    spread = tuple(
+        _spread_row(spec, entry)
+        for spec in report.specs
+        for entry in spec.spread
+        if wide or (entry.when_unsatisfiable == "DoNotSchedule" and spec.origin != "pending")
+    )
+    parts.append(Table("Topology spread afterwards", ("spec", "skew", "constraint"), spread, right=frozenset({1})))
+    if report.budgets.budgets:
+        replaced = any(spec.there for spec in report.specs if spec.origin == "manifest" and spec.daemon is None)
+        parts.append(budgets_table(report.budgets, replaced=replaced))
+    if any(spec.victims for spec in report.specs):
+        parts.append(_victims_table(report, wide=wide))
+    if report.unmoved:
+        parts.append(_unmoved_table(report, wide=wide))
+    lines = (f"{one.spec}: {line}" for one in report.webhook for line in webhook_lines(one))
+    parts.append(Section("Webhook", tuple(lines)))
+    parts.append(versions_section(report.version_notes))
+    parts.append(unread_section(tuple(dict.fromkeys((*report.unread, *report.lacks)))))
     return Page(
-        title=_title(report),
+        title=(f"on {counted(report.nodes, 'node')}, {changes}" if changes else ""),
         verdict=summary.sentences,
         severity=summary.severity,
-        parts=tuple(_parts(report, wide=wide)),
+        parts=tuple(parts),
     )
 
 
@@ -85,12 +116,6 @@ def plan_verdict(report: PlanReport) -> Verdict:
         severity = Severity.NOTICE if notice else Severity.FINE
         return Verdict(VerdictCode.FITS, severity, sentences)
     return Verdict(VerdictCode.DOES_NOT_FIT, Severity.TROUBLE, sentences)
-
-
-def _title(report: PlanReport) -> str:
-    """The assumed changes of the cluster; empty if there are none: the verdict then comes first."""
-    changes = listed(list(_changes(report.what_if)))
-    return f"on {counted(report.nodes, 'node')}, {changes}" if changes else ""
 
 
 def _changes(what_if: WhatIf) -> Iterator[str]:
@@ -109,7 +134,15 @@ def _changes(what_if: WhatIf) -> Iterator[str]:
 def _verdict(report: PlanReport) -> Iterator[str]:
     """What fits, what is preempted for it, then the rest."""
     for entry in report.refused:
-        yield from _refused_words(entry)
+        # Why a spec is not placed; for a manifest, with file and line.
+        if not entry.refusals:
+            yield f"{entry.name} is not placed: {entry.reason}."
+        else:
+            first, *more = entry.refusals
+            line = "" if first.line is None else f"line {first.line}"
+            place = ", ".join(filter(None, (entry.file, line)))
+            yield f"{entry.name} is not placed: the API server refuses it{f' ({place})' if place else ''}: {first}."
+            yield from also_refused([one.field for one in more])
     # kube-scheduler has reported nothing about added nodes.
     for spec in () if report.what_if.added_nodes else report.specs:
         if spec.scheduler_message and not spec.proven and not spec.is_short:
@@ -128,27 +161,20 @@ def _verdict(report: PlanReport) -> Iterator[str]:
     )
     yield from autoscaler_words(report.specs)
     yield from pending_words([spec for spec in pending if spec not in named])
-    yield from _silent_words(report)
+    # Says which pods are placed on silent nodes, where no container starts.
+    for name in report.silent:
+        pods = sum(spec.nodes.get(name, 0) for spec in report.specs)
+        goes = "1 pod goes" if pods == 1 else f"{pods} pods go"
+        yield f"{goes} to {name}, which does not answer: nothing starts there until it does."
     yield from blocked_words(report.budgets)
     yield from replacement_words(report.specs)
-    yield from _flag_words(report)
-
-
-def _refused_words(entry: RefusedSpec) -> Iterator[str]:
-    """Why a spec is not placed; for a manifest, with file and line."""
-    if not entry.refusals:
-        yield f"{entry.name} is not placed: {entry.reason}."
-        return
-    first, *more = entry.refusals
-    line = "" if first.line is None else f"line {first.line}"
-    place = ", ".join(filter(None, (entry.file, line)))
-    yield f"{entry.name} is not placed: the API server refuses it{f' ({place})' if place else ''}: {first}."
-    yield from also_refused([one.field for one in more])
-
-
-def _refusals_table(report: PlanReport) -> Table:
-    rows = tuple((entry.name, refused_words(one)) for entry in report.refused for one in entry.refusals)
-    return Table("Refused", ("object", "why"), rows)
+    # The flags that kubectl drain needs.
+    flags = [
+        f"{entry.flag} ({_FLAG_REASONS[entry.flag].format(pods=counted(entry.pods, 'pod'))})" for entry in report.flags
+    ]
+    if flags:
+        evicts = "kubectl drain evicts no pod"
+        yield f"{evicts}{' of a node' if len(report.what_if.drained_nodes) > 1 else ''} without {listed(flags)}."
 
 
 def _daemon_words(report: PlanReport) -> Iterator[str]:
@@ -166,7 +192,19 @@ def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
     specs = [let_in(spec) for spec in specs]
     short = [spec for spec in specs if spec.is_short]
     for spec in specs:
-        yield from _standing(spec)
+        # How many pods of a spec exist or are requested.
+        if spec.wanted == 0:
+            yield f"{spec.name} requests no pods."
+        elif spec.there and spec.name.startswith("pod/"):
+            yield f"{spec.name} is there already; one more is placed in addition to it."
+        elif spec.there:
+            if spec.wanted is None:
+                requested = "more are"
+            else:
+                requested = "one more is" if spec.wanted == 1 else f"{spec.wanted} more are"
+            yield f"{spec.name} has {counted(spec.there, 'pod')} already; {requested} placed."
+        yield from size_words(spec)
+        yield from suspended_words(spec)
     # Their victims come before what would help the others.
     yield from victim_words([spec for spec in specs if not spec.is_short]) if short else ()
     yield from _short_words(short, report)
@@ -212,32 +250,6 @@ def _all_fit(specs: Sequence[PlannedSpec], total: int, *, everything: bool) -> s
     what = "pod" if everything else "new pod"
     fit = fit_words(specs, what) if paid else f"{_every(total).capitalize()} {what}s fit"
     return f"{fit}: {nodes_words(dict(nodes.most_common()))}."
-
-
-def _standing(spec: PlannedSpec) -> Iterator[str]:
-    """How many pods of a spec exist or are requested."""
-    if spec.wanted == 0:
-        yield f"{spec.name} requests no pods."
-    elif spec.there and spec.name.startswith("pod/"):
-        yield f"{spec.name} is there already; one more is placed in addition to it."
-    elif spec.there:
-        yield f"{spec.name} has {counted(spec.there, 'pod')} already; {_requested(spec)} placed."
-    yield from size_words(spec)
-    yield from suspended_words(spec)
-
-
-def _requested(spec: PlannedSpec) -> str:
-    if spec.wanted is None:
-        return "more are"
-    return "one more is" if spec.wanted == 1 else f"{spec.wanted} more are"
-
-
-def _silent_words(report: PlanReport) -> Iterator[str]:
-    """Says which pods are placed on silent nodes, where no container starts."""
-    for name in report.silent:
-        pods = sum(spec.nodes.get(name, 0) for spec in report.specs)
-        goes = "1 pod goes" if pods == 1 else f"{pods} pods go"
-        yield f"{goes} to {name}, which does not answer: nothing starts there until it does."
 
 
 def _drain_words(report: PlanReport) -> Iterator[str]:
@@ -298,7 +310,30 @@ def _leaving_words(report: PlanReport, *, ends: bool) -> Iterator[str]:
     nodes, lead = report.what_if.drained_nodes, "The drain ends; " if ends else "Besides, "
     specs = [spec for spec in report.specs if spec.origin == "drain"]
     if specs:
-        yield guessed(f"{lead}{_moved(specs)}.", guess=any(map(report.is_guess, specs)))
+        # How many of the evicted pods find a place, and where.
+        short, pods = [spec for spec in specs if spec.is_short], counted(len(specs), "pod")
+        where, paid = Counter(node for spec in specs for node in spec.nodes), paid_words(specs)
+        if unknown := sum(bool(unknown_words(spec)) for spec in short):
+            moved = f"where {unknown} of {pods} would go is unknown"
+        elif short:
+            late = {spec.until_back for spec in short}
+            until = "" if "" in late else f" before {listed(sorted(late))} {'is' if len(late) == 1 else 'are'} back"
+            names = listed([spec.name for spec in short], most=_SHOWN_EVICTED)
+            if len(specs) == 1:
+                moved = f"{names} finds no place{until}"
+            else:
+                which = f": {names}" if len(short) < len(specs) else ""
+                moved = f"{len(short)} of {pods} {'finds' if len(short) == 1 else 'find'} no place{until}{which}"
+        elif len(specs) == 1:
+            moved = f"{specs[0].name} finds a place on {next(iter(where))}{f', {paid}' if paid else ''}"
+        else:
+            alone = sum(spec.without_preemption for spec in specs)
+            every = _every(len(specs))
+            unaided = (
+                f"{alone} of {pods} {'finds' if alone == 1 else 'find'} a place without preemption, {every} {paid}"
+            )
+            moved = f"{unaided if paid else f'{every} pods find a place'}: {nodes_words(dict(where.most_common()))}"
+        yield guessed(f"{lead}{moved}.", guess=any(map(report.is_guess, specs)))
     elif not report.refused:
         nothing = f"{lead}no pod of {listed(nodes, most=3)} is recreated elsewhere."
         yield guessed(nothing, guess=ends and report.guesses_drain)
@@ -312,28 +347,6 @@ def _leaving_words(report: PlanReport, *, ends: bool) -> Iterator[str]:
         yield f"{listed(again, most=_SHOWN_EVICTED)} {'moves' if len(again) == 1 else 'move'} more than once."
 
 
-def _moved(specs: Sequence[PlannedSpec]) -> str:
-    """How many of the evicted pods find a place, and where."""
-    short, pods = [spec for spec in specs if spec.is_short], counted(len(specs), "pod")
-    where, paid = Counter(node for spec in specs for node in spec.nodes), paid_words(specs)
-    if unknown := sum(bool(unknown_words(spec)) for spec in short):
-        return f"where {unknown} of {pods} would go is unknown"
-    if short:
-        late = {spec.until_back for spec in short}
-        until = "" if "" in late else f" before {listed(sorted(late))} {'is' if len(late) == 1 else 'are'} back"
-        names = listed([spec.name for spec in short], most=_SHOWN_EVICTED)
-        if len(specs) == 1:
-            return f"{names} finds no place{until}"
-        which = f": {names}" if len(short) < len(specs) else ""
-        return f"{len(short)} of {pods} {'finds' if len(short) == 1 else 'find'} no place{until}{which}"
-    if len(specs) == 1:
-        return f"{specs[0].name} finds a place on {next(iter(where))}{f', {paid}' if paid else ''}"
-    alone = sum(spec.without_preemption for spec in specs)
-    every = _every(len(specs))
-    unaided = f"{alone} of {pods} {'finds' if alone == 1 else 'find'} a place without preemption, {every} {paid}"
-    return f"{unaided if paid else f'{every} pods find a place'}: {nodes_words(dict(where.most_common()))}"
-
-
 def _every(pods: int) -> str:
     return "both" if pods == 2 else f"all {pods}"
 
@@ -344,16 +357,6 @@ def _late_words(entry: UnmovedPod) -> str:
         return ""
     held = f"; {holder_words(entry.detail.split(', '))}" if entry.detail else ""
     return f"deleted before, overdue since {clock(entry.over, None)}{held}"
-
-
-def _flag_words(report: PlanReport) -> Iterator[str]:
-    """The flags that kubectl drain needs."""
-    flags = [
-        f"{entry.flag} ({_FLAG_REASONS[entry.flag].format(pods=counted(entry.pods, 'pod'))})" for entry in report.flags
-    ]
-    if flags:
-        evicts = "kubectl drain evicts no pod"
-        yield f"{evicts}{' of a node' if len(report.what_if.drained_nodes) > 1 else ''} without {listed(flags)}."
 
 
 def _short(spec: PlannedSpec) -> str:
@@ -374,36 +377,6 @@ def _short(spec: PlannedSpec) -> str:
     return f"{lead}{held}"
 
 
-def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
-    if wide and any(len(entry.refusals) > 1 for entry in report.refused):
-        yield _refusals_table(report)
-    if report.specs:
-        yield _specs_table(report, wide=wide)
-    # A DaemonSet has one on each node.
-    if any(spec.placed > 1 and (wide or spec.daemon is None) for spec in report.asked):
-        yield _nodes_table(report, wide=wide)
-    for spec in report.asked:
-        yield from daemon_tables(spec, wide=wide)
-    spread = tuple(
-        _spread_row(spec, entry)
-        for spec in report.specs
-        for entry in spec.spread
-        if wide or (entry.when_unsatisfiable == "DoNotSchedule" and spec.origin != "pending")
-    )
-    yield Table("Topology spread afterwards", ("spec", "skew", "constraint"), spread, right=frozenset({1}))
-    if report.budgets.budgets:
-        replaced = any(spec.there for spec in report.specs if spec.origin == "manifest" and spec.daemon is None)
-        yield budgets_table(report.budgets, replaced=replaced)
-    if any(spec.victims for spec in report.specs):
-        yield _victims_table(report, wide=wide)
-    if report.unmoved:
-        yield _unmoved_table(report, wide=wide)
-    lines = (f"{one.spec}: {line}" for one in report.webhook for line in webhook_lines(one))
-    yield Section("Webhook", tuple(lines))
-    yield versions_section(report.version_notes)
-    yield unread_section(tuple(dict.fromkeys((*report.unread, *report.lacks))))
-
-
 def _specs_table(report: PlanReport, *, wide: bool) -> Table:
     rows = []
     pending = [spec for spec in report.specs if spec.origin == "pending"]
@@ -413,7 +386,14 @@ def _specs_table(report: PlanReport, *, wide: bool) -> Table:
             continue
         wanted = "" if spec.wanted is None else f" of {spec.wanted}"
         leaves = f" from {', '.join(spec.leaves)}" if len(report.what_if.drained_nodes) > 1 and spec.leaves else ""
-        row = (f"{row_name(spec)}{leaves}", f"{spec.placed}{wanted}", _where(spec))
+        if spec.placed == 1:
+            (node,) = spec.nodes
+            (zone,) = spec.zones
+            where = f"{node} ({zone})" if zone else node
+            where = f"{where}, once {spec.until_back} is back" if spec.until_back else where
+        else:
+            where = ", ".join(f"{zone or 'no zone'} {count}" for zone, count in spec.zones.items()) or "-"
+        row = (f"{row_name(spec)}{leaves}", f"{spec.placed}{wanted}", where)
         rows.append((str(spec.priority), *row) if wide else row)
     if left_out:
         placed = sum(spec.placed for spec in left_out)
@@ -424,26 +404,13 @@ def _specs_table(report: PlanReport, *, wide: bool) -> Table:
     return Table("", headings, tuple(rows), right=frozenset({1}))
 
 
-def _where(spec: PlannedSpec) -> str:
-    if spec.placed == 1:
-        (node,) = spec.nodes
-        (zone,) = spec.zones
-        where = f"{node} ({zone})" if zone else node
-        return f"{where}, once {spec.until_back} is back" if spec.until_back else where
-    return ", ".join(f"{zone or 'no zone'} {count}" for zone, count in spec.zones.items()) or "-"
-
-
-def _by_node(report: PlanReport) -> dict[str, dict[str, int]]:
-    """The number of requested pods by node and spec; pending pods have their own rows in the table of specs."""
+def _nodes_table(report: PlanReport, *, wide: bool) -> Table:
+    # The number of requested pods by node and spec; pending pods have their own rows in the table of specs.
     found: dict[str, dict[str, int]] = {}
     for spec in report.asked:
         for node, count in spec.nodes.items():
             found.setdefault(node, {})[row_name(spec)] = count
-    return found
-
-
-def _nodes_table(report: PlanReport, *, wide: bool) -> Table:
-    by_node = _by_node(report)
+    by_node = found
     order = sorted(by_node, key=lambda node: (-sum(by_node[node].values()), node))
     shown = order if wide else order[:_SHOWN_NODES]
     several = len(report.asked) > 1

@@ -24,7 +24,13 @@ def more_words(report: PlanReport) -> Iterator[str]:
     for spec in report.specs:
         if spec.origin == "more" and spec.daemon is None:
             yield from _awaited_words(spec)
-            yield from _job_words(spec)
+            # Says that the Job makes no other pod now, even if there is room.
+            job = spec.job
+            if job is None or job.schedule or spec.suspended or spec.there < job.now:
+                pass
+            else:
+                left = "" if job.completions is None else f"; {job.succeeded} of {job.completions} have succeeded"
+                yield f"{spec.name} makes no other pod before one ends: it has {spec.there} of {job.now} at once{left}."
             yield from quota_words(spec, "more pod", _of(spec), lead="" if spec.wanted is None else "No: ")
             yield _answer(let_in(spec), report.silent, guess=report.is_guess(let_in(spec)))
             if spec.victims and spec.nodes_unaided:
@@ -175,15 +181,6 @@ def _awaited_words(spec: PlannedSpec) -> Iterator[str]:
     yield f"No: {reason}{f'; its node {silent} is silent' if silent else ''}."
     if silent:
         yield f"Way out: bring {silent} back, or fence it."
-
-
-def _job_words(spec: PlannedSpec) -> Iterator[str]:
-    """Says that the Job makes no other pod now, even if there is room."""
-    job = spec.job
-    if job is None or job.schedule or spec.suspended or spec.there < job.now:
-        return
-    left = "" if job.completions is None else f"; {job.succeeded} of {job.completions} have succeeded"
-    yield f"{spec.name} makes no other pod before one ends: it has {spec.there} of {job.now} at once{left}."
 
 
 def unknown_words(spec: PlannedSpec) -> str:

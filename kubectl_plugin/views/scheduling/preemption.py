@@ -189,19 +189,18 @@ def _nothing_ends(nominated: NominatedNode, now: datetime | None) -> str:
 
 def queue_words(queue: QueuePosition) -> str:
     """The place of a pod in the scheduling queue."""
-    return f"queue: {_before_words(queue)}{_tied_words(queue.tied)}{_gated_words(queue.gated)}"
-
-
-def _before_words(queue: QueuePosition) -> str:
     before, higher = queue.position - 1, queue.higher_priority
     if queue.pending == 1:
-        return "no other pod waits"
-    if not before:
-        return "it may be the first" if queue.tied else f"it is the first of {counted(queue.pending, 'pod')}"
-    go = f"{counted(before, 'pod')} {'goes' if before == 1 else 'go'} before it"
-    if higher and higher < before:
-        return f"{go}, {higher} by priority and {before - higher} by age"
-    return f"{go}, by {'priority' if higher else 'age'}"
+        before_words = "no other pod waits"
+    elif not before:
+        before_words = "it may be the first" if queue.tied else f"it is the first of {counted(queue.pending, 'pod')}"
+    else:
+        go = f"{counted(before, 'pod')} {'goes' if before == 1 else 'go'} before it"
+        if higher and higher < before:
+            before_words = f"{go}, {higher} by priority and {before - higher} by age"
+        else:
+            before_words = f"{go}, by {'priority' if higher else 'age'}"
+    return f"queue: {before_words}{_tied_words(queue.tied)}{_gated_words(queue.gated)}"
 
 
 def _tied_words(tied: int) -> str:

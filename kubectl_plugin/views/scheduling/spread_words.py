@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_plugin.render.page import Table
 from kubectl_plugin.views.words import counted, listed
 from podrules.scheduling.placement.outcome import ConstraintSpread, NodeScore, NormalizedScores, SoftSpreadScore
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain, SpreadTerm
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadTerm
 from podrules.scheduling.skew import ConstraintSkew, UncountedNodes, UncountedReason
 
 _SHOWN_VALUES = 3
@@ -33,9 +33,19 @@ def spread_table(constraints: Sequence[ConstraintSpread]) -> Table:
 
 
 def _constraint_rows(entry: ConstraintSpread) -> Iterator[tuple[str, ...]]:
-    yield "", "", "", f"{entry.topology_key}, maxSkew {entry.max_skew}, {_least(entry)} ({entry.field})"
+    if len(entry.domains) < entry.min_domains:
+        least = f"least 0, because of {counted(len(entry.domains), 'domain')} where minDomains is {entry.min_domains}"
+    else:
+        least = f"least {entry.minimum}"
+    yield "", "", "", f"{entry.topology_key}, maxSkew {entry.max_skew}, {least} ({entry.field})"
     for domain in entry.domains:
-        yield str(domain.matching), str(domain.with_pod), str(domain.skew), _domain_words(domain, entry)
+        if not domain.fits:
+            domain_words = f"{domain.value}: more than maxSkew {entry.max_skew}"
+        elif domain.rejected_by:
+            domain_words = f"{domain.value}: counts, but no node of it takes the pod ({listed(domain.rejected_by)})"
+        else:
+            domain_words = f"{domain.value}: fits"
+        yield str(domain.matching), str(domain.with_pod), str(domain.skew), domain_words
     if entry.domains and all(domain.with_pod == domain.matching for domain in entry.domains):
         yield "", "", "", "the pod itself does not count: its labels do not match the selector"
     if entry.left_out:
@@ -43,20 +53,6 @@ def _constraint_rows(entry: ConstraintSpread) -> Iterator[tuple[str, ...]]:
         yield "", "", "", f"{left_out_words(entry.left_out, entry.left_out_count)}: not counted, because {why}"
     if others := entry.conflicts_with:
         yield "", "", "", f"conflicts with {listed(others)}: each alone leaves nodes, together they leave none"
-
-
-def _least(entry: ConstraintSpread) -> str:
-    if len(entry.domains) < entry.min_domains:
-        return f"least 0, because of {counted(len(entry.domains), 'domain')} where minDomains is {entry.min_domains}"
-    return f"least {entry.minimum}"
-
-
-def _domain_words(domain: SpreadDomain, entry: ConstraintSpread) -> str:
-    if not domain.fits:
-        return f"{domain.value}: more than maxSkew {entry.max_skew}"
-    if domain.rejected_by:
-        return f"{domain.value}: counts, but no node of it takes the pod ({listed(domain.rejected_by)})"
-    return f"{domain.value}: fits"
 
 
 def left_out_words(names: Sequence[str], count: int) -> str:
@@ -71,10 +67,17 @@ def score_tables(scores: Sequence[NodeScore], normalized: Sequence[NormalizedSco
     if scored:
         own = [one for one in normalized if one.plugin == "PodTopologySpread"]
         cut = "cut" if len(own) == 1 else "rounded"
+        # A row for each constraint, from the first node that has all topology keys.
+        weights: list[tuple[str, ...]] = []
+        terms = next((soft.terms for _, soft in scored if soft.terms), ())
+        for term in terms:
+            weight = f"weight {_ln(term)} = {term.weight:.3f} ({counted(term.domains, 'domain')} + 2)"
+            adds = f"maxSkew {term.max_skew} adds {term.max_skew - 1}"
+            weights.append(("", "", "", "", f"{term.topology_key}: {weight}, {adds} ({term.field})"))
         yield Table(
             f"Soft topology spread (ScheduleAnyway), the fewer pods the better; raw is {cut}",
             ("score", "of 100", "raw", "node", "terms"),
-            (*_weights(scored), *(_soft_row(node, soft) for node, soft in scored)),
+            (*weights, *(_soft_row(node, soft) for node, soft in scored)),
             right=frozenset({0, 1, 2}),
         )
     rows: list[tuple[str, ...]] = []
@@ -86,15 +89,6 @@ def score_tables(scores: Sequence[NodeScore], normalized: Sequence[NormalizedSco
             rows.append(("", node, f"{formula.replace('raw', str(value.raw))} = {value.score}"))
     if rows:
         yield Table("NormalizeScore, cut to whole numbers", ("plugin", "node", "of 100"), tuple(rows))
-
-
-def _weights(scored: Sequence[tuple[str, SoftSpreadScore]]) -> Iterator[tuple[str, ...]]:
-    """A row for each constraint, from the first node that has all topology keys."""
-    terms = next((soft.terms for _, soft in scored if soft.terms), ())
-    for term in terms:
-        weight = f"weight {_ln(term)} = {term.weight:.3f} ({counted(term.domains, 'domain')} + 2)"
-        adds = f"maxSkew {term.max_skew} adds {term.max_skew - 1}"
-        yield "", "", "", "", f"{term.topology_key}: {weight}, {adds} ({term.field})"
 
 
 def _soft_row(node: str, soft: SoftSpreadScore) -> tuple[str, ...]:
