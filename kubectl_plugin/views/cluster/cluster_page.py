@@ -1,4 +1,4 @@
-"""The sentences of the cluster page: the findings and their meaning, and the words for budgets and spread."""
+"""The cluster report in words: its findings, the words for budgets and spread, and its summary on a terminal."""
 
 from __future__ import annotations
 
@@ -104,52 +104,22 @@ def headline(report: ClusterReport, found: Sequence[SummaryFinding]) -> str:
 
 def findings(report: ClusterReport) -> tuple[SummaryFinding, ...]:
     """The findings, the most urgent first."""
-    # The Deployments with a rollout that starts a second writer.
-    of_writers: list[SummaryFinding] = []
-    found = [f"{one.namespace}/deployment/{one.name}" for one in report.workloads if one.second_writers is not None]
-    if found:
-        fact = f"{counted(len(found), 'Deployment')}: two writers."
-        meaning = f"{listed(found, most=3)}. A rollout starts the next pod while the old one "
-        meaning += "may write to the same volume: nothing prevents that, even with 1 replica."
-        of_writers.append(SummaryFinding(Severity.NOTICE, fact, meaning, "workloads"))
-    of_zones: list[SummaryFinding] = []
-    if len(report.zones) < 2:
-        pass
-    else:
-        one_zone = [one for one in report.spreads if one.in_one_zone]
-        if one_zone:
-            of_zones.append(
-                SummaryFinding(
-                    Severity.NOTICE,
-                    f"{counted(len(one_zone), 'workload')} would go with one zone.",
-                    f"All of {'its' if len(one_zone) == 1 else 'their'} pods are in the same one.",
-                    "zones",
-                )
-            )
-        skewed = [one for one in report.spreads if one.exceeded]
-        if skewed:
-            of_zones.append(
-                SummaryFinding(
-                    Severity.NOTICE,
-                    f"{counted(len(skewed), 'workload')} {'is' if len(skewed) == 1 else 'are'} spread less evenly than maxSkew "
-                    "allows a new pod.",
-                    "Constraints are checked only when a pod is placed.",
-                    "zones",
-                )
-            )
-    found = [
-        *_of_workloads(report.workloads),
-        *of_writers,
-        *_of_nodes(report),
-        *_of_pods(report.pods),
-        *_of_budgets(report),
-        *of_zones,
-    ]
+    found = [*_of_workloads(report.workloads), *_of_nodes(report), *_of_pods(report.pods), *_of_budgets(report)]
+    if len(report.zones) > 1:
+        if one_zone := [one for one in report.spreads if one.in_one_zone]:
+            fact = f"{counted(len(one_zone), 'workload')} would go with one zone."
+            meaning = f"All of {'its' if len(one_zone) == 1 else 'their'} pods are in the same one."
+            found.append(SummaryFinding(Severity.NOTICE, fact, meaning, "zones"))
+        if skewed := [one for one in report.spreads if one.exceeded]:
+            fact = f"{counted(len(skewed), 'workload')} {'is' if len(skewed) == 1 else 'are'} spread less evenly than "
+            fact += "maxSkew allows a new pod."
+            meaning = "Constraints are checked only when a pod is placed."
+            found.append(SummaryFinding(Severity.NOTICE, fact, meaning, "zones"))
     return tuple(sorted(found, key=lambda one: -one.severity.urgency))
 
 
 def _of_workloads(workloads: Sequence[WorkloadEntry]) -> Iterator[SummaryFinding]:
-    """The workloads that lack pods: first those with refused pods, grouped by remedy."""
+    """The workloads that lack pods, first those with refused pods by remedy; and the Deployments with two writers."""
     by_remedy: dict[str, list[WorkloadEntry]] = {}
     for one in workloads:
         if one.refused:
@@ -167,6 +137,12 @@ def _of_workloads(workloads: Sequence[WorkloadEntry]) -> Iterator[SummaryFinding
     if waiting:
         fact = f"{counted(len(waiting), 'workload')} {'lacks' if len(waiting) == 1 else 'lack'} pods."
         meaning = f"{_short_words(waiting)}. Controllers have not made the rest, or wait for other pods."
+        yield SummaryFinding(Severity.NOTICE, fact, meaning, "workloads")
+    writers = [f"{one.namespace}/deployment/{one.name}" for one in workloads if one.second_writers is not None]
+    if writers:
+        fact = f"{counted(len(writers), 'Deployment')}: two writers."
+        meaning = f"{listed(writers, most=3)}. A rollout starts the next pod while the old one "
+        meaning += "may write to the same volume: nothing prevents that, even with 1 replica."
         yield SummaryFinding(Severity.NOTICE, fact, meaning, "workloads")
 
 
@@ -191,15 +167,16 @@ def _of_nodes(report: ClusterReport) -> Iterator[SummaryFinding]:
             marked.setdefault(flag.mark, []).append(node)
     for mark in NodeMark:
         if nodes := marked.get(mark):
-            others = mark in _OF_PODS and _has_other_pods(report, nodes)
-            if mark is NodeMark.NEAR_LIMIT and sum(node.near_limit for node in nodes) == sum(
-                pod.risk is PodRisk.NEAR_LIMIT for pod in report.pods
-            ):
+            near_limit = sum(pod.risk is PodRisk.NEAR_LIMIT for pod in report.pods)
+            if mark is NodeMark.NEAR_LIMIT and sum(node.near_limit for node in nodes) == near_limit:
+                # Each of these containers already appears as a finding of its pod.
                 continue
             fact, meaning = node_sentences(mark, nodes)
+            names = {node.name for node in nodes}
             if mark is NodeMark.SILENT:
-                meaning = f"{_hanging_words(report, {node.name for node in nodes})}{meaning}"
-            if others:
+                meaning = f"{_hanging_words(report, names)}{meaning}"
+            requested = sum(pod.node in names for pod in report.pods)
+            if mark in _OF_PODS and sum(node.pods for node in nodes) > requested:
                 meaning = f"{meaning} All pods there are counted, also those that were not requested."
             where = "partitions" if mark is NodeMark.SILENT else "nodes"
             yield SummaryFinding(NodeFlag(mark, "").severity, fact, meaning, where)
@@ -215,12 +192,6 @@ def _of_nodes(report: ClusterReport) -> Iterator[SummaryFinding]:
             "confirmation that the processes ended.",
             "partitions",
         )
-
-
-def _has_other_pods(report: ClusterReport, nodes: Sequence[NodeEntry]) -> bool:
-    """True if the nodes have more pods than the report shows."""
-    names = {node.name for node in nodes}
-    return sum(node.pods for node in nodes) > sum(pod.node in names for pod in report.pods)
 
 
 def _hanging_words(report: ClusterReport, names: Collection[str]) -> str:
@@ -245,13 +216,12 @@ def _of_pods(pods: Sequence[PodEntry]) -> Iterator[SummaryFinding]:
         if counts[risk]:
             awaited = [pod.claim for pod in pods if pod.risk is risk and pod.claim] if risk in _OF_CLAIMS else []
             said = [*dict.fromkeys(next(claim_sentences([one])) for one in awaited)]
-            more = (
-                [f"{counted(len(said) - _SHOWN_CLAIMS, 'more claim')} like these."] if len(said) > _SHOWN_CLAIMS else []
-            )
-            rest = [meaning] if len(awaited) < counts[risk] else []
-            means = " ".join((*said[:_SHOWN_CLAIMS], *more, *rest))
+            if len(said) > _SHOWN_CLAIMS:
+                said[_SHOWN_CLAIMS:] = [f"{counted(len(said) - _SHOWN_CLAIMS, 'more claim')} like these."]
+            if len(awaited) < counts[risk]:
+                said.append(meaning)
             fact = f"{counted(counts[risk], 'pod')}: {RISK_WORDS[risk]}."
-            yield SummaryFinding(RISK_SEVERITY[risk], fact, means, "pods", risk)
+            yield SummaryFinding(RISK_SEVERITY[risk], fact, " ".join(said), "pods", risk)
 
 
 def _of_budgets(report: ClusterReport) -> Iterator[SummaryFinding]:
@@ -264,10 +234,9 @@ def _of_budgets(report: ClusterReport) -> Iterator[SummaryFinding]:
             for risk in {one.risk: 0, **({BudgetRisk.UNHEALTHY: 0} if one.unready else {})}:
                 by_remedy.setdefault(remedy_words(risk, one.way), []).append(f"{one.namespace}/{one.name}")
         helps = [f"{listed(names, most=3)}: {remedy}." for remedy, names in by_remedy.items()]
-        more = len(helps) - _SHOWN_REMEDIES
-        helps[_SHOWN_REMEDIES:] = (
-            [f"The same is true for {more} more: kubectl qos explain pdb/NAME -n NAMESPACE."] if more > 0 else []
-        )
+        if (more := len(helps) - _SHOWN_REMEDIES) > 0:
+            see = "kubectl qos explain pdb/NAME -n NAMESPACE"
+            helps[_SHOWN_REMEDIES:] = [f"The same is true for {more} more: {see}."]
         always = any(one.risk in _NEVER for one in stops)
         yield SummaryFinding(
             Severity.TROUBLE if always else Severity.NOTICE,
@@ -331,8 +300,6 @@ def restart_words(pod: PodEntry, at: datetime | None) -> str:
     return f"{pod.restarts} ({since} ago)" if pod.restarts and since else str(pod.restarts)
 
 
-# The cluster report on a terminal: the findings, the changes, and the written file.
-
 _MAX_NAMED: Final = 3
 _MARKS: Final = {mark: place for place, mark in enumerate(NodeMark)}
 _RISKS: Final = {risk: place for place, risk in enumerate(PodRisk)}
@@ -346,6 +313,11 @@ def summary_page(report: ClusterReport) -> Page:
     when = "" if report.at is None else f", {clock(report.at, None)}"
     rows = tuple((one.severity.value, one.fact, f"{_named(report, one)}{one.meaning}") for one in found)
     counts = tuple((f"{one.pods:,}", one.severity.value, one.words) for one in categories(report))
+    tables: list[Table | Section] = [] if report.changes is None else [*changes_tables(report.changes)]
+    if rows and with_findings:
+        tables.append(Table("What stands out, the worst first", ("urgency", "fact", "what it means"), rows))
+    if counts and with_findings:
+        tables.append(Table("Pods, each counted once", ("pods", "urgency", "what"), counts, frozenset({0})))
     # Commands for the worst node, then the worst pod; pods on silent nodes are covered by their node.
     next_commands: list[Command] = []
     flagged = [(_MARKS[flags[0].mark], node.name) for node in report.nodes if (flags := node_flags(node))]
@@ -363,36 +335,20 @@ def summary_page(report: ClusterReport) -> Page:
         title=f"{report.scope or 'all namespaces'} of {asked_words(report)}{when}",
         verdict=_sentences(report, found),
         severity=_worst(report),
-        parts=(
-            *(changes_tables(report.changes) if report.changes is not None else ()),
-            *(
-                [Table("What stands out, the worst first", ("urgency", "fact", "what it means"), rows)]
-                if rows and with_findings
-                else ()
-            ),
-            *(
-                [Table("Pods, each counted once", ("pods", "urgency", "what"), counts, frozenset({0}))]
-                if counts and with_findings
-                else ()
-            ),
-            *_unknown(report),
-        ),
+        parts=(*tables, *_unknown(report)),
         next_commands=tuple(next_commands),
     )
 
 
 def _named(report: ClusterReport, finding: SummaryFinding) -> str:
     """The pods of a finding, if the page has no list of them."""
-    names = [
-        f"{pod.namespace}/{pod.name}"
-        + (
-            f" ({pod.stuck.reason}{f' {pod.stuck.times} times' if pod.stuck.times > 1 else ''})"
-            if pod.stuck and pod.risk is PodRisk.STUCK
-            else ""
-        )
-        for pod in report.pods
-        if pod.risk is finding.risk is not None
-    ]
+    names = []
+    for pod in report.pods:
+        if pod.risk is finding.risk is not None:
+            name, stuck = f"{pod.namespace}/{pod.name}", pod.stuck
+            if stuck and pod.risk is PodRisk.STUCK:
+                name += f" ({stuck.reason}{f' {stuck.times} times' if stuck.times > 1 else ''})"
+            names.append(name)
     return f"{listed(names, most=_MAX_NAMED)}. " if names else ""
 
 

@@ -58,35 +58,31 @@ def changes_sentences(report: ClusterReport, changes: ClusterChanges) -> tuple[s
     since = "" if changes.since is None or newer else f" since {clock(changes.since, report.at)}"
     worse = urgency_words(one.severity for one in found)
     summary = f"{counted(len(found), 'change')}{since}: {worse}." if found else f"Nothing changed{since}."
-    usage: list[str] = []
+    sentences = []
+    another = "The earlier report is of another {}: {}, this one of {}."
+    match changes.other_cluster:
+        case OtherCluster.SERVER:
+            sentences.append(another.format("API server", changes.earlier_server, report.origin.server))
+        case OtherCluster.CONTEXT:
+            sentences.append(another.format("context", changes.earlier_context, report.origin.context))
+        case OtherCluster.OBJECTS:
+            earlier = f"the earlier report ({changes.earlier_source})"
+            sentences.append(
+                f"No node and no pod of {earlier} is in this one ({report.source}): is it the same cluster?"
+            )
+    if newer and changes.since is not None and report.at is not None:
+        then, now = clock(changes.since, report.at), clock(report.at, changes.since)
+        sentences.append(
+            f"The report to compare with is newer ({then}) than this one ({now}): read each change backwards."
+        )
+    sentences.append(summary)
     for nodes, known in ((changes.usage_learned, "was unknown then"), (changes.usage_lost, "is unknown now")):
         if nodes:
-            usage.append(
+            sentences.append(
                 f"Usage of {listed(nodes, most=_MAX_NODES)} {known}: headroom, and pods near their limit or over "
                 "their request, are not compared there."
             )
-    other_cluster: list[str] = []
-    match changes.other_cluster:
-        case OtherCluster.SERVER:
-            other_cluster.append(_of_another("API server", changes.earlier_server, report.origin.server))
-        case OtherCluster.CONTEXT:
-            other_cluster.append(_of_another("context", changes.earlier_context, report.origin.context))
-        case OtherCluster.OBJECTS:
-            earlier = f"the earlier report ({changes.earlier_source})"
-            other_cluster.append(
-                f"No node and no pod of {earlier} is in this one ({report.source}): is it the same cluster?"
-            )
-    return (*other_cluster, *(_newer(report, changes) if newer else ()), summary, *usage)
-
-
-def _of_another(what: str, before: str | None, now: str | None) -> str:
-    return f"The earlier report is of another {what}: {before}, this one of {now}."
-
-
-def _newer(report: ClusterReport, changes: ClusterChanges) -> Iterator[str]:
-    if changes.since is not None and report.at is not None:
-        earlier, now = clock(changes.since, report.at), clock(report.at, changes.since)
-        yield f"The report to compare with is newer ({earlier}) than this one ({now}): read each change backwards."
+    return tuple(sentences)
 
 
 def changes_tables(changes: ClusterChanges) -> Iterator[Table | Section]:

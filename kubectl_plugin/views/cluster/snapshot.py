@@ -30,12 +30,11 @@ def snapshot_page(report: SnapshotReport) -> Page:
     if missing:
         lines = (f"{listed(kinds, most=len(kinds))}: {reason}" for reason, kinds in missing.items())
         parts.append(Section("Not captured", tuple(lines)))
+    lacking = any(entry.not_captured for entry in report.kinds if entry.resource in _FIRST)
     return Page(
         title=f"{report.path}, of {report.source}{server} at {clock(report.captured_at, None)}",
         verdict=tuple(_verdict(report)),
-        severity=Severity.FINE
-        if not any(entry.not_captured for entry in report.kinds if entry.resource in _FIRST)
-        else Severity.NOTICE,
+        severity=Severity.NOTICE if lacking else Severity.FINE,
         parts=tuple(parts),
         next_commands=(qos("explain pods", comment="or pod/NAME, with -n NAMESPACE"),),
     )

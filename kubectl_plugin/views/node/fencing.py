@@ -28,7 +28,6 @@ from kubectl_plugin.views.pod.safety_words import guarded, off_sentences, reach_
 from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
 from kubectl_plugin.views.words import clock, counted, listed
 from podrules.node.reachability import Reach
-from podrules.pod.reading import Access
 from podrules.silent_node.fencing import FenceState
 
 _MAX_NAMED = 6
@@ -43,7 +42,11 @@ _BROKEN: Final = {
 def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None, going_on: bool = False) -> Page:
     """What a fence removes, what it needs, and if it is allowed; ``fence_command`` as typed, for suggested commands."""
     fenced = going_on or report.outcome is StepOutcome.UNDER_WAY
-    parts: list[Section | Table] = [Section("You may not", tuple(map(_denied, report.denied)))]
+    denied = []
+    for access in report.denied:
+        named, check = f" {access.name}" if access.name else "", can_i(access.verb, access.resource, None)
+        denied.append(Prose((f"{access.verb} {access.resource}{named}", Hint(check, " (", ")"))))
+    parts: list[Section | Table] = [Section("You may not", tuple(denied))]
     if report.node is not None and now is not None:
         parts.append(pods_table(report.node, now, priorities=True, nodes_own=False))
         # A user who confirms that the machine is off needs no answer to that.
@@ -67,6 +70,7 @@ def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
     """What the command did, or why it did nothing."""
     outcome = report.outcome
     lead = "Not taken back" if report.undo else "Not fenced"
+    results = {StepOutcome.DONE: "Taken back into service.", StepOutcome.DRY_RUN: "Dry run: nothing is stored."}
     sentences: tuple[str, ...]
     if report.refusal is not None:
         sentences = refused_sentences(lead, report.refusal)
@@ -77,16 +81,14 @@ def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
     elif outcome is StepOutcome.NOT_POSSIBLE and report.state in _AS_ASKED[report.undo]:
         # Why a node in an allowed state was not changed.
         failed = next((step for step in report.steps if step.kind is StepKind.FENCE_COMMAND_FAILED), None)
+        hindered = "the Node has been deleted or changed since it was read"
         if failed is not None:
             hindered = f"the fence command failed ({failed.detail})"
-        else:
-            hindered = "the Node has been deleted or changed since it was read"
         sentences = (f"{lead}: {hindered}. Nothing in the cluster was changed.",)
+    elif report.undo and report.state in _AS_ASKED[True] and outcome in results:
+        sentences = (results[outcome],)
     elif report.undo:
-        fenced = report.state in _AS_ASKED[True]
-        results = {StepOutcome.DONE: "Taken back into service.", StepOutcome.DRY_RUN: "Dry run: nothing is stored."}
-        done = fenced and outcome in results
-        sentences = (results[outcome],) if done else tuple(_unfence_verdict(report, now))
+        sentences = tuple(_unfence_verdict(report, now))
     elif outcome in {StepOutcome.DONE, StepOutcome.UNDER_WAY}:
         sentences = (_fenced(report, now),)
     else:
@@ -182,13 +184,6 @@ def _unfenced(report: FenceReport) -> Iterator[str]:
         yield f"nothing then keeps a second writer off: {listed(named, most=3)}"
 
 
-def _denied(access: Access) -> Prose:
-    named = f" {access.name}" if access.name else ""
-    return Prose(
-        (f"{access.verb} {access.resource}{named}", Hint(can_i(access.verb, access.resource, None), " (", ")"))
-    )
-
-
 def _next_commands(report: FenceReport, fence_command: str) -> Iterator[Command]:
     node = report.name
     match report.state:
@@ -204,6 +199,7 @@ def _next_commands(report: FenceReport, fence_command: str) -> Iterator[Command]
             yield qos("unfence node/{}", node, comment="once the machine is back")
         case _ if report.outcome is StepOutcome.NOT_CONFIRMED:
             if fence_command:
+                # As a flag: the environment variable may not be set where this is pasted.
                 yield qos(
                     "fence node/{}",
                     node,

@@ -72,38 +72,28 @@ _NEAR: Final = {Nearness.CLOSE: NodeMark.CLOSE_TO_EVICTION, Nearness.NEAR: NodeM
 
 def node_flags(node: NodeEntry) -> tuple[NodeFlag, ...]:
     """All problems of a node, the worst first; empty if it is Ready and nothing is near its limit."""
-    by = node.going
-    goes = [NodeFlag(NodeMark.GOING, going_word(by))] if by is not None and not by.is_announced else []
-    # Findings about requests and limits; none for a silent node, where they matter less.
-    of_requests: list[NodeFlag] = []
-    if node.down:
-        pass
-    else:
+    flags, by = [*_of_kubelet(node)], node.going
+    if by is not None and not by.is_announced:
+        flags.append(NodeFlag(NodeMark.GOING, going_word(by)))
+    # Requests and limits of a silent node matter less.
+    if not node.down:
         for name, promised, beyond, full in (
             ("cpu", node.cpu, NodeMark.CPU_BEYOND, NodeMark.CPU_FULL),
             ("memory", node.memory, NodeMark.MEMORY_BEYOND, NodeMark.MEMORY_FULL),
         ):
-            if promised.allocatable and promised.total > promised.allocatable:
-                of_requests.append(
-                    NodeFlag(beyond, f"{name} requests {percent_of(promised.total, promised.allocatable)}%")
-                )
-            elif promised.allocatable and is_full(promised.allocatable, promised.total):
-                of_requests.append(
-                    NodeFlag(full, f"{name} requests {percent_of(promised.total, promised.allocatable)}%")
-                )
+            over = promised.total > promised.allocatable
+            if promised.allocatable and (over or is_full(promised.allocatable, promised.total)):
+                words = f"{name} requests {percent_of(promised.total, promised.allocatable)}%"
+                flags.append(NodeFlag(beyond if over else full, words))
         if is_full(node.max_pods, node.pods):
-            of_requests.append(NodeFlag(NodeMark.PODS_FULL, "no room for a pod"))
+            flags.append(NodeFlag(NodeMark.PODS_FULL, "no room for a pod"))
         if node.near_limit:
             possessive = "its" if node.near_limit == 1 else "their"
-            of_requests.append(
-                NodeFlag(NodeMark.NEAR_LIMIT, f"{counted(node.near_limit, 'container')} near {possessive} limit")
-            )
-    return (
-        *_of_kubelet(node),
-        *goes,
-        *of_requests,
-        *([NodeFlag(NodeMark.CORDONED, "cordoned")] * node.unschedulable),
-    )
+            words = f"{counted(node.near_limit, 'container')} near {possessive} limit"
+            flags.append(NodeFlag(NodeMark.NEAR_LIMIT, words))
+    if node.unschedulable:
+        flags.append(NodeFlag(NodeMark.CORDONED, "cordoned"))
+    return tuple(flags)
 
 
 def _of_kubelet(node: NodeEntry) -> Iterator[NodeFlag]:
@@ -134,19 +124,24 @@ def node_state(node: NodeEntry) -> tuple[Severity, str]:
 
 def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str]:
     """The summary of the nodes that have one mark: the fact and its meaning."""
-    name, more = nodes[0].name if len(nodes) == 1 else counted(len(nodes), "node"), len(nodes) > 1
+    more = len(nodes) > 1
+    name = counted(len(nodes), "node") if more else nodes[0].name
     match mark:
         case NodeMark.SILENT:
             return f"{name} {'do' if more else 'does'} not answer.", "It is unknown what still runs there."
         case NodeMark.NOT_READY:
-            return f"{name} {'are' if more else 'is'} not Ready.", f"No pod is placed there.{_kubelets_say(nodes)}"
+            said = dict.fromkeys(cut(node.unready_message).rstrip(".") for node in nodes if node.unready_message)
+            says = f" The kubelet says: {listed(list(said), _MAX_NAMED)}." if said else ""
+            return f"{name} {'are' if more else 'is'} not Ready.", f"No pod is placed there.{says}"
         case NodeMark.FENCED:
             fact = (
                 f"{name} {'answer' if more else 'answers'} again, and {'are' if more else 'is'} still out of service."
             )
             return fact, "Pods deleted there are removed at once while their processes may run: kubectl qos unfence."
         case NodeMark.GOING:
-            return f"{name} {'are' if more else 'is'} about to go.", _going(nodes)
+            going = [f"{node_words(node.going, node.name)} ({sign_words(node.going)})" for node in nodes if node.going]
+            evicted = ": its pods are evicted" if len(going) == 1 else ""
+            return f"{name} {'are' if more else 'is'} about to go.", f"{listed(going, _MAX_NAMED)}{evicted}."
         case NodeMark.EVICTING:
             return f"{name} {'are' if more else 'is'} under pressure.", "The kubelet evicts pods there now."
         case NodeMark.PRESSURE:
@@ -184,17 +179,6 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
             return f"{name}: as many pods as the kubelet allows.", "No other pod fits, whatever it requests."
         case NodeMark.CORDONED:
             return f"{name} {'are' if more else 'is'} cordoned.", "No new pod is placed there (spec.unschedulable)."
-
-
-def _kubelets_say(nodes: Sequence[NodeEntry]) -> str:
-    said = dict.fromkeys(cut(node.unready_message).rstrip(".") for node in nodes if node.unready_message)
-    return f" The kubelet says: {listed(list(said), _MAX_NAMED)}." if said else ""
-
-
-def _going(nodes: Sequence[NodeEntry]) -> str:
-    """Which program removes or restarts each node."""
-    said = [f"{node_words(node.going, node.name)} ({sign_words(node.going)})" for node in nodes if node.going]
-    return f"{listed(said, _MAX_NAMED)}: its pods are evicted." if len(said) == 1 else f"{listed(said, _MAX_NAMED)}."
 
 
 def _nearest(nodes: Sequence[NodeEntry]) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubectl_plugin.render.command import Command, qos
+from kubectl_plugin.render.command import qos
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport
 from kubectl_plugin.reports.node.node_use import NodeUse, ThresholdReport
@@ -70,31 +70,33 @@ class NodeLines:
         nearest = nearest_threshold(usage) if usage is not None else None
         state = node_condition(promised)
         requested = next((entry.requested_percent for entry in promised.resources if entry.name == "memory"), None)
-        # ``1.9Gi 6%``, with the resource name unless it is memory; ``unknown`` if not measured.
+        percent, eviction = None, ""
         if nearest is None:
             known = report.platform is Platform.LINUX and report.usage_source is not UsageSource.NONE
             headroom = "no threshold" if known and not report.signals else _UNKNOWN
-        elif nearest.met:
-            headroom = "none"
         else:
+            percent = nearest.headroom_percent
             what = "" if nearest.signal.is_memory else f"{nearest.signal.value.partition('.')[0]} "
-            headroom = f"{what}{signal_amount(nearest.headroom, nearest.signal)} {nearest.headroom_percent}%"
+            amount = signal_amount(nearest.headroom, nearest.signal)
+            headroom = "none" if nearest.met else f"{what}{amount} {percent}%"
+            if usage is not None and usage.evicted_first is not None:
+                far = f"{nearest.signal.value} is met" if nearest.met else f"{amount} ({percent}%)"
+                eviction = f"{far}: {usage.evicted_first.namespace}/{usage.evicted_first.pod} is evicted first"
+        # The state as one word. Pressure and evictions are worse than a cordon.
+        shown = state
+        if state in {"Ready", "Cordoned"}:
+            if promised.pressures:
+                shown = pressure_names(promised.pressures)
+            elif usage is not None and (usage.met is not None or usage.over_limits):
+                shown = "Evicting"
         cells = (
-            _state(report, state),
+            shown,
             headroom,
             _UNKNOWN if requested is None else f"{requested}%",
             *_first(report),
             finding_words(said),
         )
-        percent = nearest.headroom_percent if nearest is not None else None
         measured = report.usage_source is not UsageSource.NONE
-        # ``1.9Gi (6%): shop/web-1 is evicted first``; empty if the rules name no pod.
-        if nearest is None or usage is None or usage.evicted_first is None:
-            eviction = ""
-        else:
-            left = f"{signal_amount(nearest.headroom, nearest.signal)} ({nearest.headroom_percent}%)"
-            far = f"{nearest.signal.value} is met" if nearest.met else left
-            eviction = f"{far}: {usage.evicted_first.namespace}/{usage.evicted_first.pod} is evicted first"
         self._rows.append(_Row(report.name, cells, said.severity, percent, measured, state.lower(), eviction))
         self._lacks |= dict.fromkeys(report.lacks)
         self._notes.add(report.promised.version_notes)
@@ -107,10 +109,10 @@ class NodeLines:
     def page(self, *, by_trouble: bool) -> Page:
         """A table, the totals, and commands for the worst nodes.
 
-        Args:
-            by_trouble: Problems first, then the nearest to an eviction; else the order in which reports were added.
+        ``by_trouble``: problems first, then the nearest to an eviction; else the order in which reports were added.
         """
-        rows = sorted(self._rows, key=lambda row: row.order) if by_trouble else self._rows
+        worst = sorted(self._rows, key=lambda row: row.order)
+        rows = worst if by_trouble else self._rows
         table = Table(
             "",
             _HEADINGS,
@@ -119,10 +121,9 @@ class NodeLines:
             one_line=True,
             narrow=_NARROW,
         )
-        counts: list[str] = []
         found = Counter(row.state for row in self._rows)
         states = ", ".join(f"{count} {state}" for state, count in found.most_common())
-        counts.append(f"{counted(len(self._rows), 'node')}: {states}")
+        counts = [f"{counted(len(self._rows), 'node')}: {states}"]
         near = min(
             (row for row in self._rows if row.eviction), key=lambda row: (row.percent or 0, row.name), default=None
         )
@@ -131,21 +132,12 @@ class NodeLines:
         if unknown := sum(not row.measured for row in self._rows):
             counts.append(f"usage of {counted(unknown, 'node')} is unknown (why: -o wide)")
         total = Section("Total", (*counts, "-o wide: a page each"))
-        next_commands: list[Command] = []
-        worst = sorted(self._rows, key=lambda row: row.order)
-        for row in worst_few(worst):
-            next_commands.append(qos("node {}", row.name))
         return Page(
             title="",
             verdict=(),
             severity=most_urgent(row.severity for row in rows),
-            parts=(
-                table,
-                total,
-                self._notes.section(),
-                Section("Unknown", unread_lines(self._lacks)),
-            ),
-            next_commands=tuple(next_commands),
+            parts=(table, total, self._notes.section(), Section("Unknown", unread_lines(self._lacks))),
+            next_commands=tuple(qos("node {}", row.name) for row in worst_few(worst)),
         )
 
 
@@ -156,16 +148,6 @@ def nearest_threshold(usage: NodeUse) -> ThresholdReport | None:
         return usage.met or memory or other
     far = headroom_nearness(other.headroom_percent, met=False) is Nearness.FAR
     return other if not far and other.headroom_percent < memory.headroom_percent else memory
-
-
-def _state(report: NodePressureReport, condition: str) -> str:
-    """The state of the node as one word."""
-    usage, answers = report.promised.usage, condition in {"Ready", "Cordoned"}
-    if answers and report.promised.pressures:
-        return pressure_names(report.promised.pressures)
-    if answers and usage is not None and (usage.met is not None or usage.over_limits):
-        return "Evicting"
-    return condition
 
 
 def _first(report: NodePressureReport) -> tuple[str, str]:

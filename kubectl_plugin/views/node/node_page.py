@@ -1,4 +1,8 @@
-"""The page about what a node has promised to its pods."""
+"""The page about what a node has promised to its pods, and the findings about a node.
+
+Every page and list about nodes uses the findings, in this order: state, evictions, missing room, containers near their
+own limits. If several are equally urgent, the first one gives the verdict its code.
+"""
 
 from __future__ import annotations
 
@@ -43,10 +47,6 @@ def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
     """What the node has promised; ``wide`` adds requests by QoS class and the system's reservation."""
     summary = node_verdict(report, now)
     measured = report.usage is not None and report.usage.usage_source is not UsageSource.NONE
-    next_commands: list[Command] = []
-    next_commands += reach_commands(report.reach)
-    next_commands.append(qos("node {}", report.name))
-    next_commands.append(pods_on(report.name))
     return Page(
         title=f"node/{report.name}",
         verdict=summary.sentences,
@@ -57,7 +57,7 @@ def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
             versions_section(report.version_notes),
             Section("Unknown", unread_lines(report.unread, measured=(report.name,) if measured else ())),
         ),
-        next_commands=tuple(next_commands),
+        next_commands=(*reach_commands(report.reach), qos("node {}", report.name), pods_on(report.name)),
     )
 
 
@@ -66,16 +66,6 @@ def promise_parts(report: NodeReport, now: datetime | None, *, wide: bool) -> li
     parts: list[Section | Table] = []
     if report.pods is not None:
         counts = listed([f"{count} {qos_class}" for qos_class, count in report.pods_by_class.items()])
-        # What is kept for nominated pods, although no pod on the node requests it.
-        kept_room: list[Section] = []
-        kept = report.kept
-        if kept is not None:
-            amounts = listed([f"{amount(name, text)} {name}" for name, text in kept.requests.items()]) or "a place"
-            kept_room.append(
-                Section(
-                    "Nominated", (f"{amounts} kept for {nominated_pods_words(kept.pods)}, besides what is requested",)
-                )
-            )
         rows = [
             (
                 entry.name,
@@ -89,12 +79,24 @@ def promise_parts(report: NodeReport, now: datetime | None, *, wide: bool) -> li
             )
             for entry in report.offered
         ]
-        parts += [
-            Table("", _HEADINGS, tuple(rows), right=frozenset(range(1, len(_HEADINGS)))),
-            *([_by_class(report)] if wide else []),
-            *kept_room,
-            Section("Pods", (f"{report.pods} of {report.max_pods}: {counts}",)),
-        ]
+        parts.append(Table("", _HEADINGS, tuple(rows), right=frozenset(range(1, len(_HEADINGS)))))
+        if wide:
+            by_class = [
+                (
+                    entry.name,
+                    *(amount(entry.name, text) for text in entry.requested_by_class.values()),
+                    f"{amount(entry.name, entry.reserved)} of {amount(entry.name, entry.capacity)}",
+                )
+                for entry in report.offered
+            ]
+            parts.append(Table("", _BY_CLASS, tuple(by_class), right=frozenset(range(1, len(_BY_CLASS)))))
+        kept = report.kept
+        if kept is not None:
+            # No pod on the node requests this room.
+            amounts = listed([f"{amount(name, text)} {name}" for name, text in kept.requests.items()]) or "a place"
+            words = f"{amounts} kept for {nominated_pods_words(kept.pods)}, besides what is requested"
+            parts.append(Section("Nominated", (words,)))
+        parts.append(Section("Pods", (f"{report.pods} of {report.max_pods}: {counts}",)))
     parts.append(Section("Taints", report.taints))
     if report.held_back is not None:
         parts.append(Section("Held back", (held_words(report.held_back, now),)))
@@ -122,14 +124,6 @@ def node_verdict(report: NodeReport, now: datetime | None) -> Verdict:
     if report.pods is None:
         unread = "What it has promised is unknown: its pods could not be read."
         return joined_verdict((*wrong, Verdict(VerdictCode.PODS_UNREAD, Severity.NOTICE, (unread,))))
-    # Why the page shows nothing about evictions, if it cannot.
-    usage_unknown: list[str] = []
-    if report.platform is not Platform.LINUX:
-        pass
-    elif report.usage is None:
-        usage_unknown.append("Its usage was not read: use kubectl qos node.")
-    elif report.usage.usage_source is UsageSource.NONE:
-        usage_unknown.append("Its usage is unknown, and so is the headroom before an eviction.")
     # How far limits exceed what is allocatable.
     said = []
     over = [f"{entry.name} {entry.limited_percent}%" for entry in report.offered if entry.limited_percent > 100]
@@ -140,12 +134,14 @@ def node_verdict(report: NodeReport, now: datetime | None) -> Verdict:
         may = "has no memory limit: it may" if unlimited == 1 else "have no memory limit: they may"
         pods = "pod" if report.pods == 1 else "pods"
         said.append(f"{unlimited} of {report.pods} {pods} {may} use all memory.")
-    if said or report.pods_full or any(entry.full for entry in report.offered):
-        limits = tuple(said)
-    else:
-        limits = ("Every pod's memory is limited, and limits stay within allocatable.",)
-    promises = (*limits, *usage_unknown)
-    return joined_verdict((*wrong, Verdict(VerdictCode.READY, Severity.FINE, promises)))
+    if not said and not report.pods_full and not any(entry.full for entry in report.offered):
+        said.append("Every pod's memory is limited, and limits stay within allocatable.")
+    # Why the page shows nothing about evictions.
+    if report.platform is Platform.LINUX and report.usage is None:
+        said.append("Its usage was not read: use kubectl qos node.")
+    elif report.platform is Platform.LINUX and report.usage and report.usage.usage_source is UsageSource.NONE:
+        said.append("Its usage is unknown, and so is the headroom before an eviction.")
+    return joined_verdict((*wrong, Verdict(VerdictCode.READY, Severity.FINE, tuple(said))))
 
 
 def node_condition(report: NodeReport) -> str:
@@ -156,23 +152,6 @@ def node_condition(report: NodeReport) -> str:
         return "NotReady"
     return "Cordoned" if report.unschedulable else "Ready"
 
-
-def _by_class(report: NodeReport) -> Table:
-    rows = [
-        (
-            entry.name,
-            *(amount(entry.name, text) for text in entry.requested_by_class.values()),
-            f"{amount(entry.name, entry.reserved)} of {amount(entry.name, entry.capacity)}",
-        )
-        for entry in report.offered
-    ]
-    return Table("", _BY_CLASS, tuple(rows), right=frozenset(range(1, len(_BY_CLASS))))
-
-
-# The findings about a node: every page and list about nodes uses these sentences.
-#
-# The order is: state, evictions, missing room, containers near their own limits. If several findings are equally urgent,
-# the first one gives the verdict its code.
 
 _STATE_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 
@@ -187,13 +166,7 @@ class NodeFindings(NamedTuple):
 
 
 def node_findings(report: NodeReport, use: NodeUse | None, now: datetime | None) -> NodeFindings:
-    """All findings about a node.
-
-    Args:
-        report: Its requests and its state.
-        use: Its usage; None: not read.
-        now: The present.
-    """
+    """All findings about a node; ``use``: its usage, None if it was not read."""
     found: list[Verdict] = []
     quiet = report.reach is not None and report.reach.reach.quiet
     if report.pressures and not quiet:
@@ -208,16 +181,15 @@ def node_findings(report: NodeReport, use: NodeUse | None, now: datetime | None)
     # Without its pods or a Linux kubelet, it is unknown which pods would be killed or evicted.
     if use is None or report.pods is None or report.platform is not Platform.LINUX:
         return NodeFindings(state, room)
-    # The container nearest to its own memory limit, and how many others are near theirs.
-    near_limits: list[Verdict] = []
+    ahead = [*_headroom(use), *room]
     if use.near_limits:
         first, *more = use.near_limits
         words = [near_limit_words(first.container, first.working_set, first.limit, of=f"{first.namespace}/{first.pod}")]
         if more:
             are = "is near its" if len(more) == 1 else "are near their"
             words.append(f"{counted(len(more), 'more container')} {are} limit.")
-        near_limits.append(Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, tuple(words)))
-    return NodeFindings((*state, *_evicting(use)), (*_headroom(use), *room, *near_limits))
+        ahead.append(Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, tuple(words)))
+    return NodeFindings((*state, *_evicting(use)), tuple(ahead))
 
 
 def shortage_verdict(kill: OomKill, now: datetime | None) -> Verdict:

@@ -1,31 +1,47 @@
-"""The page of `kubectl qos node NAME`."""
+"""The page of `kubectl qos node NAME`: the orders of kills and evictions, thresholds, and limits of pods."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
+
 from cluster_io.kinds import EVENTS
-from kubectl_plugin.render.command import Command, kubectl, qos
+from kubectl_plugin.render.command import kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section, Table
-from kubectl_plugin.reports.node.node_pressure import EvictionOrderReport, NodePressureReport, OOMOrderReport, node_use
+from kubectl_plugin.reports.node.node_pressure import NodePressureReport, node_use
+from kubectl_plugin.reports.node.node_report import NodeUse
 from kubectl_plugin.reports.node.node_use import NodeUse
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
 from kubectl_plugin.views.caveats import assumed_words, unread_lines, versions_section
-from kubectl_plugin.views.node.node_page import full_section, node_findings, pods_on, promise_parts, shortage_verdict, signal_amount, time_words
+from kubectl_plugin.views.node.node_page import (
+    full_section,
+    node_findings,
+    pods_on,
+    promise_parts,
+    shortage_verdict,
+    signal_amount,
+    time_words,
+)
 from kubectl_plugin.views.node.node_words import node_platform_section, platform_name, reach_commands
-from kubectl_plugin.views.node.pressure import LISTED_LIMIT_PERCENT, SIGNAL_NAMES, candidate_name, eviction_separator, oom_separator, oom_terms, over_words, own_words, unless_words
+from kubectl_plugin.views.node.pressure import (
+    LISTED_LIMIT_PERCENT,
+    SIGNAL_NAMES,
+    candidate_name,
+    eviction_separator,
+    oom_separator,
+    oom_terms,
+    over_words,
+    own_words,
+    unless_words,
+)
 from kubectl_plugin.views.scheduling.budget_words import drain_leads, hold_words
 from kubectl_plugin.views.words import listed, memory, memory_qos_values
 from podrules.api.model.pod import PodQOSClass
 from podrules.node.eviction.thresholds import INODES, PIDS, Signal
-from podrules.node.pressure.cgroups import NodeCgroup
 from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.usage import UsageSource, limit_percent
 from podrules.pod.platform import Platform
-from kubectl_plugin.reports.node.node_pressure import NodePressureReport, OOMOrderReport, node_use
-from kubectl_plugin.reports.node.node_report import NodeUse
-
 
 _NODES_PROXY: Final = "nodes/proxy"
 
@@ -35,28 +51,23 @@ def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide
     summary = node_pressure_verdict(report, now)
     linux = report.platform is Platform.LINUX
     parts = [*_pressure_parts(report, wide=wide)] if linux else [node_platform_section(report.platform)]
-    # What ended in the last hour, by cause.
-    if not report.ended:
-        ended = Section("Ended", ())
-    else:
+    parts += [*promise_parts(report.promised, now, wide=wide), full_section(report.promised)]
+    if report.ended:
         # Loaded only if something has ended.
         from kubectl_plugin.views.died.causes import by_cause
 
         rows = tuple(Row((str(count), cause, pods)) for count, cause, pods in by_cause(report.ended))
-        ended = Section("Ended", ("in the last hour, by cause:", *rows))
-    parts += [*promise_parts(report.promised, now, wide=wide), full_section(report.promised), ended]
+        parts.append(Section("Ended", ("in the last hour, by cause:", *rows)))
     measured = () if report.usage_source is UsageSource.NONE else (report.name,)
-    permission: list[str] = []
+    unknown = [*unread_lines(report.unread, measured=measured)]
     if any(entry.resource == _NODES_PROXY and entry.reason == "forbidden" for entry in report.unread):
-        permission.append(
+        unknown.append(
             "with get nodes/proxy: resident memory, swap, disks, processes and the kubelet's own thresholds; it is a "
             "strong permission, because it includes the kubelet's exec"
         )
-    unknown = Section("Unknown", (*unread_lines(report.unread, measured=measured), *permission))
-    parts += [versions_section(report.promised.version_notes), unknown]
-    next_commands: list[Command] = []
+    parts += [versions_section(report.promised.version_notes), Section("Unknown", tuple(unknown))]
     reach = report.promised.reach
-    next_commands += reach_commands(reach)
+    next_commands = [*reach_commands(reach)]
     order = report.oom_of(OOMScope.GLOBAL)
     # For a silent node, what would be killed first is not the next question.
     silent = reach is not None and reach.reach.quiet
@@ -86,18 +97,22 @@ def _pressure_parts(report: NodePressureReport, *, wide: bool) -> Iterator[Secti
         yield from own_limits(report)
     else:
         yield near_own_limits(report)
-    yield Section("System", tuple(_system(report)))
-    stalls: list[str] = []
-    psi = report.memory.psi
+    own, psi = report.memory, report.memory.psi
+    if own.system_working_set is not None and own.system_reserved is not None:
+        uses, reserved = memory(own.system_working_set), memory(own.system_reserved)
+        over = own.system_working_set - own.system_reserved
+        system = f"daemons use {uses} of the {reserved} that is reserved for them"
+        if over > 0:
+            system = f"daemons use {uses}; {reserved} is reserved for them: the other {memory(over)} "
+            system += "is taken from the pods' room"
+        yield Section("System", (system,))
     if psi is not None:
-        stalls.append(
-            f"tasks waited for memory {psi.some.avg10:g}% of the last 10 s, {psi.some.avg60:g}% of the last minute, "
-            f"{psi.some.avg300:g}% of the last 5 (PSI)"
-        )
-    yield Section("Stalls", tuple(stalls))
+        some = psi.some
+        waited = f"tasks waited for memory {some.avg10:g}% of the last 10 s, {some.avg60:g}% of the last minute"
+        yield Section("Stalls", (f"{waited}, {some.avg300:g}% of the last 5 (PSI)",))
     yield Section("Measured", tuple(_measured(report, wide=wide)))
     yield Section("A kill", tuple(_kill(report, wide=wide)))
-    eviction: list[str] = []
+    eviction = []
     if report.usage_source is UsageSource.NONE:
         eviction.append(
             "the order is unknown without usage: pods above their requests are evicted first, then by priority"
@@ -129,19 +144,15 @@ def node_pressure_verdict(report: NodePressureReport, now: datetime | None) -> V
         said = [Verdict(VerdictCode.READY, Severity.FINE, (unknown,))]
     else:
         said = [Verdict(VerdictCode.READY, Severity.FINE, tuple(_first_to_go(report, use)))]
-        if report.usage_source is not UsageSource.NONE:
+        signals = report.signals
+        if report.usage_source is not UsageSource.NONE and not any(one.is_memory for one in signals):
             # Why the verdict shows no memory headroom.
-            no_headroom: list[str] = []
-            signals = report.signals
-            if any(one.is_memory for one in signals):
-                pass
-            elif signals:
+            text = "No eviction threshold is set: the kubelet evicts no pod."
+            if signals:
                 names = [one.value for one in Signal if one in signals and not one.value.startswith("containerfs.")]
                 known = "" if report.thresholds else " (not measured)"
-                no_headroom.append(f"No eviction threshold is set for memory, only for {listed(names)}{known}.")
-            else:
-                no_headroom.append("No eviction threshold is set: the kubelet evicts no pod.")
-            said += [Verdict(VerdictCode.READY, Severity.FINE, (text,)) for text in no_headroom]
+                text = f"No eviction threshold is set for memory, only for {listed(names)}{known}."
+            said.append(Verdict(VerdictCode.READY, Severity.FINE, (text,)))
     if report.held:
         held = (*drain_leads(report.held, "A drain"), *hold_words(report.held))
         said.insert(0, Verdict(VerdictCode.CORDONED, Severity.NOTICE, held))
@@ -170,19 +181,6 @@ def _first_to_go(report: NodePressureReport, use: NodeUse) -> Iterator[str]:
     yield f"{sentence}."
 
 
-def _system(report: NodePressureReport) -> Iterator[str]:
-    own = report.memory
-    if own.system_working_set is None or own.system_reserved is None:
-        return
-    uses, reserved = memory(own.system_working_set), memory(own.system_reserved)
-    over = own.system_working_set - own.system_reserved
-    if over > 0:
-        rest = memory(over)
-        yield f"daemons use {uses}; {reserved} is reserved for them: the other {rest} is taken from the pods' room"
-    else:
-        yield f"daemons use {uses} of the {reserved} that is reserved for them"
-
-
 def _measured(report: NodePressureReport, *, wide: bool) -> Iterator[str | Row]:
     match report.usage_source:
         case UsageSource.SUMMARY:
@@ -209,15 +207,18 @@ def _kill(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
             yield "ends one process: if PID 1 survives and exits 0 later, the container still reports OOMKilled"
         case None:
             yield "ends the whole container on cgroup v2 (unless singleProcessOOMKill), one process on v1"
-    if wide or _class_is_passed_over(report):
+    order = report.oom_of(OOMScope.GLOBAL)
+    places = order.places if order is not None else ()
+    # Readers do not expect that a container of another QoS class comes before a BestEffort one.
+    classes = [place.qos_class for place in places if place.qos_class]
+    if wide or PodQOSClass.BEST_EFFORT in classes[classes.count(PodQOSClass.BEST_EFFORT) :]:
         yield "usage and adj decide together, not the QoS class"
     if wide:
         yield "a resize in place leaves adj as it was when the container started"
         yield "host processes outside pods can be killed too, usually with adj 0; they are not listed"
         yield "the kubelet writes its adj itself (its oomScoreAdj, by default -999)"
-        order = report.oom_of(OOMScope.GLOBAL)
         writers: dict[str, list[str]] = {}
-        for place in order.places if order is not None else ():
+        for place in places:
             if place.own is not None:
                 adj = f"{place.oom_score_adj} over the kubelet's {place.own.kubelet_value}"
                 writers.setdefault(f"{adj} ({own_words(place.own)})", []).append(f"{place.namespace}/{place.pod}")
@@ -225,15 +226,6 @@ def _kill(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
             yield f"kube-proxy writes its adj itself: {adj}, in {listed(pods, most=3)}"
         yield "/proc/PID/oom_score is (1000 + 1000 x badness / total) x 2/3, before Linux 5.9 1000 x badness / total"
 
-
-def _class_is_passed_over(report: NodePressureReport) -> bool:
-    """True if a container of another QoS class comes before a BestEffort one, which readers do not expect."""
-    order = report.oom_of(OOMScope.GLOBAL)
-    classes = [place.qos_class for place in order.places if place.qos_class] if order is not None else []
-    return PodQOSClass.BEST_EFFORT in classes[classes.count(PodQOSClass.BEST_EFFORT) :]
-
-
-# The tables of a node under pressure: kill order, eviction order, thresholds, limits of pods and containers.
 
 _SHOWN: Final = 8
 """The places of an order that are shown, unless all are requested."""
@@ -246,92 +238,73 @@ _AT_A_LIMIT: Final = (
 
 def oom_tables(report: NodePressureReport, *, wide: bool) -> Iterator[Table]:
     """The order in which the kernel kills when the machine runs out; ``wide`` adds the order for all pods."""
+    unmeasured = report.usage_source is UsageSource.NONE
     for scope in (OOMScope.GLOBAL, OOMScope.KUBEPODS) if wide else (OOMScope.GLOBAL,):
         order = report.oom_of(scope)
-        if order is not None and order.places:
-            total = memory(order.memory + order.swap)
-            assumed = ", which is assumed" if order.memory_assumed else ""
-            what = f"the node's {total}" if order.scope is OOMScope.GLOBAL else f"the {total} of all pods{assumed}"
-            unmeasured = report.usage_source is UsageSource.NONE
-            title = (
-                f"Kernel OOM order: points = 1000 x usage / {what} + oom_score_adj (adj); the highest is killed first"
-            )
-            if unmeasured:
-                title = "Kernel OOM order by oom_score_adj only: usage is unknown"
-            shown = order.places if wide else order.places[:_SHOWN]
-            last = len(order.places)
-            rows = [
-                (
-                    str(place.rank),
-                    oom_terms(place),
-                    *(() if unmeasured else ("-" if place.rss is None else memory(place.rss + place.swap),)),
-                    *(
-                        ("" if place.proc_oom_score is None else str(place.proc_oom_score),)
-                        if wide and order.scope is OOMScope.GLOBAL
-                        else ()
-                    ),
-                    candidate_name(place)
-                    + (f", {place.qos_class.value}" if place.qos_class else "")
-                    + (", writes its adj itself" if place.own else "")
-                    + (f": {oom_separator(place)}" if place.rank != last else ""),
-                )
-                for place in shown
-            ]
-            headings = (
-                "",
-                "adj" if unmeasured else "points = usage + adj",
-                *(() if unmeasured else (_measure(report, order),)),
-                *(("/proc",) if wide and order.scope is OOMScope.GLOBAL else ()),
-                "container, class: why ahead of the next",
-            )
-            yield (
-                Table(
-                    title,
-                    headings,
-                    (*rows, *_rest(last - len(shown), len(headings))),
-                    right=frozenset({0} if unmeasured else {0, 2}),
-                )
-            )
-
-
-def _measure(report: NodePressureReport, order: OOMOrderReport) -> str:
-    """The heading of the usage column; unlike the kernel's count, a working set includes file cache."""
-    if report.usage_source is UsageSource.METRICS:
-        return "working set"
-    return "rss + swap" if any(place.swap for place in order.places) else "rss"
+        if order is None or not order.places:
+            continue
+        of_node, total = scope is OOMScope.GLOBAL, memory(order.memory + order.swap)
+        assumed = ", which is assumed" if order.memory_assumed else ""
+        what = f"the node's {total}" if of_node else f"the {total} of all pods{assumed}"
+        title = f"Kernel OOM order: points = 1000 x usage / {what} + oom_score_adj (adj); the highest is killed first"
+        # Unlike the kernel's count, a working set includes file cache.
+        usage = "rss + swap" if any(place.swap for place in order.places) else "rss"
+        if report.usage_source is UsageSource.METRICS:
+            usage = "working set"
+        if unmeasured:
+            title = "Kernel OOM order by oom_score_adj only: usage is unknown"
+        shown = order.places if wide else order.places[:_SHOWN]
+        last = len(order.places)
+        rows = []
+        for place in shown:
+            row = [str(place.rank), oom_terms(place)]
+            if not unmeasured:
+                row.append("-" if place.rss is None else memory(place.rss + place.swap))
+            if wide and of_node:
+                row.append("" if place.proc_oom_score is None else str(place.proc_oom_score))
+            name = candidate_name(place)
+            name += f", {place.qos_class.value}" if place.qos_class else ""
+            name += ", writes its adj itself" if place.own else ""
+            name += f": {oom_separator(place)}" if place.rank != last else ""
+            rows.append((*row, name))
+        headings: tuple[str, ...] = ("", "adj") if unmeasured else ("", "points = usage + adj", usage)
+        headings += ("/proc",) if wide and of_node else ()
+        headings += ("container, class: why ahead of the next",)
+        rows += _rest(last - len(shown), len(headings))
+        yield Table(title, headings, tuple(rows), right=frozenset({0} if unmeasured else {0, 2}))
 
 
 def eviction_tables(report: NodePressureReport, *, wide: bool) -> Iterator[Table]:
     """The eviction order for memory; ``wide`` adds each other resource that has a threshold."""
     with_threshold = {threshold.signal for threshold in report.thresholds}
     for order in report.evictions:
-        if order.signal is Signal.MEMORY_AVAILABLE or (wide and order.signal in with_threshold):
-            signal = order.signal
-            by = "priority, processes" if signal.resource == PIDS else "over request, priority, how much over"
-            if signal.is_memory:
-                by = f"working set {by}"
-            candidates = [place for place in order.places if not place.critical]
-            shown = candidates if wide else candidates[:_SHOWN]
-            rows = [
-                (
-                    str(number),
-                    over_words(place, signal),
-                    str(place.priority),
-                    f"{place.namespace}/{place.pod}, {place.qos_class.value}"
-                    + (f": {eviction_separator(place, signal)}" if number != len(candidates) else ""),
-                )
-                for number, place in enumerate(shown, start=1)
-            ]
-            spared = len(order.places) - len(candidates)
-            rest = [*_rest(len(candidates) - len(shown), 4)]
-            if spared:
-                rest.append(("", "", "", f"{spared} critical: never evicted"))
-            if gaps := [f"{pod.namespace}/{pod.name}" for pod in order.unmeasured]:
-                rest.append(("", "not measured", "", f"{listed(gaps, most=None if wide else 3)}: place unknown"))
-            used = "uses" if signal.resource in {INODES, PIDS} else "uses, over request"
-            headings = ("", used, "priority", "pod, class: why ahead of the next")
-            title = f"Eviction order for {SIGNAL_NAMES[signal]} ({by})"
-            yield Table(title, headings, (*rows, *rest), right=frozenset({0, 2}))
+        signal = order.signal
+        if signal is not Signal.MEMORY_AVAILABLE and not (wide and signal in with_threshold):
+            continue
+        by = "priority, processes" if signal.resource == PIDS else "over request, priority, how much over"
+        if signal.is_memory:
+            by = f"working set {by}"
+        candidates = [place for place in order.places if not place.critical]
+        shown = candidates if wide else candidates[:_SHOWN]
+        rows: list[tuple[str, ...]] = [
+            (
+                str(number),
+                over_words(place, signal),
+                str(place.priority),
+                f"{place.namespace}/{place.pod}, {place.qos_class.value}"
+                + (f": {eviction_separator(place, signal)}" if number != len(candidates) else ""),
+            )
+            for number, place in enumerate(shown, start=1)
+        ]
+        rows += _rest(len(candidates) - len(shown), 4)
+        if spared := len(order.places) - len(candidates):
+            rows.append(("", "", "", f"{spared} critical: never evicted"))
+        if gaps := [f"{pod.namespace}/{pod.name}" for pod in order.unmeasured]:
+            rows.append(("", "not measured", "", f"{listed(gaps, most=None if wide else 3)}: place unknown"))
+        used = "uses" if signal.resource in {INODES, PIDS} else "uses, over request"
+        headings = ("", used, "priority", "pod, class: why ahead of the next")
+        title = f"Eviction order for {SIGNAL_NAMES[signal]} ({by})"
+        yield Table(title, headings, tuple(rows), right=frozenset({0, 2}))
 
 
 def _rest(count: int, columns: int) -> Iterator[tuple[str, ...]]:
@@ -427,7 +400,22 @@ def cgroup_parts(report: NodePressureReport) -> Iterator[Table | Section]:
         return
     title = "Cgroups of pods: weights share cpu among siblings if it is short, memory.max is a limit"
     top = report.cgroups[0].cgroupfs
-    rows = [_cgroup_row(one, min(one.cgroupfs.count("/") - top.count("/"), 2)) for one in report.cgroups]
+    rows = []
+    for one in report.cgroups:
+        config, depth, name = (
+            one.config,
+            min(one.cgroupfs.count("/") - top.count("/"), 2),
+            one.systemd.rpartition("/")[2],
+        )
+        if one.pod:
+            name = f"{one.cgroupfs.rpartition('/')[2]} {one.namespace}/{one.pod}"
+        quota = config.cpu_quota or 0
+        other = [f"cpu.max {quota} {config.cpu_period}"] if quota > 0 else []
+        other += memory_qos_values(one.memory_qos)
+        weight = "-" if one.cpu_weight is None else str(one.cpu_weight)
+        shares = "-" if config.cpu_shares is None else str(config.cpu_shares)
+        limit = memory(config.memory) if config.memory else "max"
+        rows.append((weight, shares, limit, f"{'  ' * depth}{name}{': ' if other else ''}{', '.join(other)}"))
     headings = ("cpu.weight", "v1 shares", "memory.max", "cgroup")
     yield Table(title, headings, tuple(rows), right=frozenset({0, 1, 2}))
     order = report.oom_of(OOMScope.KUBEPODS)
@@ -438,19 +426,3 @@ def cgroup_parts(report: NodePressureReport) -> Iterator[Table | Section]:
         f"cgroupfs driver: {top}/burstable/pod<uid>; the driver of the node is unknown",
     )
     yield Section("Cgroups", (*names, assumed) if report.cgroups_assumed else names)
-
-
-def _cgroup_row(one: NodeCgroup, depth: int) -> tuple[str, ...]:
-    config = one.config
-    name = one.systemd.rpartition("/")[2]
-    if one.pod:
-        name = f"{one.cgroupfs.rpartition('/')[2]} {one.namespace}/{one.pod}"
-    quota = config.cpu_quota or 0
-    other = [f"cpu.max {quota} {config.cpu_period}"] if quota > 0 else []
-    other += memory_qos_values(one.memory_qos)
-    return (
-        "-" if one.cpu_weight is None else str(one.cpu_weight),
-        "-" if config.cpu_shares is None else str(config.cpu_shares),
-        memory(config.memory) if config.memory else "max",
-        f"{'  ' * depth}{name}{': ' if other else ''}{', '.join(other)}",
-    )

@@ -1,4 +1,4 @@
-"""The sentences about pods and nodes to which a Linux kubelet's rules do not apply."""
+"""The sentences about nodes on other pages: their platform, their NoExecute taints, and the commands that help."""
 
 from __future__ import annotations
 
@@ -57,9 +57,6 @@ def node_platform_section(platform: Platform) -> Section:
 def platform_name(platform: Platform) -> str:
     """``Windows``, ``virtual kubelet``."""
     return _NAMES[platform]
-
-
-# The sentences about NoExecute taints of a node that answers.
 
 
 def node_sentences(status: PodStatusReport | None, now: datetime | None) -> tuple[Verdict, ...]:

@@ -53,8 +53,12 @@ def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
         summary = partitions_verdict(report)
         title = counted(report.nodes_total, "node")
         pages = [Page(title, summary.sentences, summary.severity, (), tuple(_unready_commands(report)))]
-    elif report.not_ready:
-        pages.append(_unready_page(report, wide=wide))
+    elif names := report.not_ready:
+        # The page of the nodes that answer but are not Ready.
+        title = f"node/{names[0]}" if len(names) == 1 else f"{counted(len(names), 'node')} not Ready"
+        unready = _unready(report, most=len(names) if wide else _MAX_UNREADY)
+        answers = "It answers." if len(names) == 1 else "They answer."
+        pages.append(Page(title, (unready, answers), NOT_READY[1], (), tuple(_unready_commands(report))))
     last = pages[-1]
     verdict = (*last.verdict, *(assumed_words(report.lacks) if report.nodes else ()))
     parts = (*last.parts, versions_section(report.version_notes), unread_section(report.unread))
@@ -65,8 +69,8 @@ def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
 def partitions_verdict(report: PartitionsReport) -> Verdict:
     """Says whether all nodes answer and are Ready; for each other node, the verdict of its page."""
     lacks = report.lacks if report.nodes_total else ()
+    unready = (_unready(report, most=_MAX_UNREADY),) if report.not_ready else ()
     if report.nodes:
-        unready = [Verdict(*NOT_READY, (_unready(report, most=_MAX_UNREADY),))] if report.not_ready else []
         alone = len(report.nodes) == 1 and not unready
         down = [
             Verdict(
@@ -76,27 +80,16 @@ def partitions_verdict(report: PartitionsReport) -> Verdict:
             )
             for node in report.nodes
         ]
-        partitions_verdict = joined_verdict((*down, *unready))
+        verdict = joined_verdict((*down, *([Verdict(*NOT_READY, unready)] if unready else [])))
     elif not report.nodes_total:
         # A List may have no Node because none was requested.
         nothing = "No Node was read: it is unknown whether the nodes of pods answer."
-        partitions_verdict = Verdict(VerdictCode.NODES_UNREAD, Severity.NOTICE, (nothing,))
+        verdict = Verdict(VerdictCode.NODES_UNREAD, Severity.NOTICE, (nothing,))
     else:
         answer = "All nodes that were read answer." if report.lacks else "All nodes answer."
-        if not report.not_ready:
-            partitions_verdict = Verdict(VerdictCode.ALL_NODES_ANSWER, Severity.FINE, (answer,))
-        else:
-            partitions_verdict = Verdict(*NOT_READY, (answer, _unready(report, most=_MAX_UNREADY)))
-    return lacking(partitions_verdict, assumed_words(lacks))
-
-
-def _unready_page(report: PartitionsReport, *, wide: bool) -> Page:
-    """The page of the nodes that answer but are not Ready."""
-    names = report.not_ready
-    title = f"node/{names[0]}" if len(names) == 1 else f"{counted(len(names), 'node')} not Ready"
-    unready = _unready(report, most=len(names) if wide else _MAX_UNREADY)
-    answers = "It answers." if len(names) == 1 else "They answer."
-    return Page(title, (unready, answers), NOT_READY[1], (), tuple(_unready_commands(report)))
+        code, severity = NOT_READY if unready else (VerdictCode.ALL_NODES_ANSWER, Severity.FINE)
+        verdict = Verdict(code, severity, (answer, *unready))
+    return lacking(verdict, assumed_words(lacks))
 
 
 def _unready(report: PartitionsReport, *, most: int) -> str:
@@ -116,29 +109,25 @@ def _severity(node: NodeDown) -> Severity:
 
 
 def _page(node: NodeDown, report: PartitionsReport, *, wide: bool) -> Page:
-    now = report.at
-    if node.renewed is None:
-        heartbeat = "the last one is unknown (no Lease in kube-node-lease)"
-    else:
-        heartbeat = (
-            f"the last one {clock(node.renewed, now)}, {duration(now - node.renewed)} ago (Lease in kube-node-lease)"
-        )
-    zone: list[str] = []
-    if node.zone.state is ZoneState.NORMAL and not node.zone.cluster_down:
-        pass
-    else:
-        named = node.zone.zone or "the cluster"
-        zone.append(
-            f"{named}: {node.zone.not_ready} of {counted(node.zone.nodes, 'node')} not Ready ({node.zone.state.value})"
-        )
-        if node.zone.cluster_down:
-            zone.append("no node of the cluster is Ready: taints are removed, and no pod is evicted")
-        elif not node.zone.rate:
-            zone.append("considered a network fault: no other node is tainted, so no pod is evicted from other nodes")
+    now, zone = report.at, node.zone
+    heartbeat = "the last one is unknown (no Lease in kube-node-lease)"
+    if node.renewed is not None:
+        ago = duration(now - node.renewed)
+        heartbeat = f"the last one {clock(node.renewed, now)}, {ago} ago (Lease in kube-node-lease)"
+    zone_lines = []
+    if zone.state is not ZoneState.NORMAL or zone.cluster_down:
+        nodes = counted(zone.nodes, "node")
+        zone_lines.append(f"{zone.zone or 'the cluster'}: {zone.not_ready} of {nodes} not Ready ({zone.state.value})")
+        if zone.cluster_down:
+            zone_lines.append("no node of the cluster is Ready: taints are removed, and no pod is evicted")
+        elif not zone.rate:
+            zone_lines.append(
+                "considered a network fault: no other node is tainted, so no pod is evicted from other nodes"
+            )
     sections = (
         force_section(node),
         Section("Heartbeat", (heartbeat,)),
-        Section("Zone", tuple(zone)),
+        Section("Zone", tuple(zone_lines)),
         Section("By itself", tuple(by_itself(node, now))),
         *((budgets_section(node),) if wide else ()),
     )
@@ -274,14 +263,12 @@ def _state(node: NodeDown, now: datetime) -> str:
 def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
     """What Kubernetes did and will do by itself, and when."""
     # When pods were marked for deletion, and when others will be.
-    deletions: list[tuple[datetime, str]] = []
+    events = [*_node_events(node, now)]
     deleted = sorted(pod.deleted for pod in node.pods if pod.deleted is not None)
     for _, group in groupby(deleted, key=lambda moment: clock(moment, now)):
         moments = list(group)
-        deletions.append((moments[0], f"{counted(len(moments), 'pod')} marked for deletion"))
-    if node.reach.reach is Reach.RETURNING:
-        pass
-    else:
+        events.append((moments[0], f"{counted(len(moments), 'pod')} marked for deletion"))
+    if node.reach.reach is not Reach.RETURNING:
         coming = sorted(
             (pod.eviction.at, bool(pod.eviction.tolerated))
             for pod in node.pods
@@ -292,21 +279,17 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
             late = _LATE if now - moments[0] > PATIENCE else ""
             verb = "should have been" if late else "will be"
             why = "the toleration is over" if tolerated else "the taint is not tolerated"
-            deletions.append((moments[0], f"{counted(len(moments), 'pod')} {verb} marked for deletion: {why}{late}"))
-    yield from (Row((clock(when, now), text)) for when, text in sorted((*_node_events(node, now), *deletions)))
+            events.append((moments[0], f"{counted(len(moments), 'pod')} {verb} marked for deletion: {why}{late}"))
+    yield from (Row((clock(when, now), text)) for when, text in sorted(events))
     lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
     gone, within = node.reach.reach is Reach.GONE, collected_within(node.reach.reach, deleted=True)
     if not gone:
         yield from _other_pods(node)
     if lost and within is None:
-        # What happens to pods after they are deleted.
-        pods = len(lost)
-        quiet = node.reach.reach.quiet
-        if not quiet:
+        they = "it" if len(lost) == 1 else "they"
+        then = f"Terminating for ever: only the kubelet of this node can report that {they} stopped"
+        if not node.reach.reach.quiet:
             then = "its kubelet answers again, and stops the pods that are marked for deletion"
-        else:
-            they = "it" if pods == 1 else "they"
-            then = f"Terminating for ever: only the kubelet of this node can report that {they} stopped"
         yield Row(("then", then))
     collected = [pod for pod in node.pods if gone or pod.deleted is not None] if within is not None else []
     going = [pod for pod in collected if not pod.finalizers and _due(pod, now) is None]
@@ -366,13 +349,10 @@ def _node_events(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]
     if unknown is not None:
         seconds = ceil((unknown - node.renewed).total_seconds()) if node.renewed is not None else 0
         after = f", {seconds} s after the last heartbeat" if seconds > 0 else ""
-        if node.ready == "Unknown":
-            became_unknown = f"Ready became Unknown{after}"
-        else:
-            verb = "should have become" if late else "becomes"
-            version = "; the version is unknown: 50 s since 1.32, 40 s before" if node.grace_assumed else ""
-            became_unknown = f"Ready {verb} Unknown{after} (--node-monitor-grace-period{version}){late}"
-        yield unknown, became_unknown
+        verb = "should have become" if late else "becomes"
+        version = "; the version is unknown: 50 s since 1.32, 40 s before" if node.grace_assumed else ""
+        became_unknown = f"Ready {verb} Unknown{after} (--node-monitor-grace-period{version}){late}"
+        yield unknown, f"Ready became Unknown{after}" if node.ready == "Unknown" else became_unknown
     if node.tainted_at is not None:
         yield node.tainted_at, f"it got the taint {UNREACHABLE}:NoExecute"
     elif unknown is not None and node.zone.rate and node.reach.reach.quiet:
@@ -410,72 +390,55 @@ def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bo
     shown = [pod for pod in node.pods if nodes_own or pod.risk is not Risk.NODES_OWN]
     since = node.renewed or node.reach.since
     age = duration(now - since) if since is not None else "?"
-    rows = [
-        (
-            age,
-            f"{pod.namespace}/{pod.name}",
-            *([str(pod.priority)] if priorities else []),
-            f"{_dependency_words(pod, node.reach.reach)}{_bound(pod, node)}",
-        )
-        for pod in shown
-    ]
-    rows += [
-        (age, pod, *([""] if priorities else []), _awaits(held, node.reach.reach))
-        for held in node.attachments
-        for pod in held.waiting
-    ]
+    rows = []
+    for pod in shown:
+        bound = "" if pod.risk in {Risk.NODES_OWN, Risk.NOT_REPLACED} else bound_words(pod.volumes, node.reach)
+        words = f"{_dependency_words(pod, node.reach.reach)}{bound and f'; {bound}'}"
+        rows.append((age, _name(pod), str(pod.priority), words))
+    for held in node.attachments:
+        words = f"elsewhere: waits for its volume {held.claim}, still attached here"
+        if held.writer is not None and lets_second_writer(held.writer, node.reach.reach):
+            words += f"; then nothing keeps a second writer off ({guarded(held.writer)})"
+        rows += [(age, name, "", words) for name in held.waiting]
     alone = f"Pending until {node.reach.name} is back: its volume {{}} is only on this node"
-    rows += [(age, one.pod, *([""] if priorities else []), alone.format(one.claim)) for one in node.pending]
+    rows += [(age, one.pod, "", alone.format(one.claim)) for one in node.pending]
     if own and not nodes_own:
         more = f"and {counted(len(own), 'pod')}"
         belong = f"{'belongs' if len(own) == 1 else 'belong'} to this node (DaemonSets, static pods)"
-        rows.append((age, more, *([""] if priorities else []), belong))
-    return Table(
-        "",
-        _WITH_PRIORITIES if priorities else _HEADINGS,
-        tuple(rows),
-        right=frozenset({2}) if priorities else frozenset(),
-    )
-
-
-def _awaits(held: HeldAttachment, reach: Reach) -> str:
-    unfenced = held.writer is not None and lets_second_writer(held.writer, reach)
-    then = f"; then nothing keeps a second writer off ({guarded(held.writer)})" if held.writer and unfenced else ""
-    return f"elsewhere: waits for its volume {held.claim}, still attached here{then}"
+        rows.append((age, more, "", belong))
+    if priorities:
+        return Table("", _WITH_PRIORITIES, tuple(rows), right=frozenset({2}))
+    return Table("", _HEADINGS, tuple((age, name, words) for age, name, _, words in rows))
 
 
 def force_section(node: NodeDown) -> Section:
     """Which of its pods can be force-deleted now, and when the others can."""
-    forced: list[str] = []
     if not node.pods:
-        pass
+        return Section("Force delete", ())
+    named: dict[ForceSafety, list[str]] = {}
+    for pod in node.pods:
+        named.setdefault(pod.force_safety, []).append(_name(pod))
+    answers = not node.reach.reach.quiet
+    count, safe = len(node.pods), [] if answers else named.pop(ForceSafety.SAFE, [])
+    verb = "is" if len(safe) < 2 else "are"
+    if node.reach.reach is Reach.BACK_NOT_READY:
+        lines = [collected_too_early(node.reach)]
+    elif answers and all(pod.deleted is not None for pod in node.pods):
+        lines = [f"no need to: {node.reach.name} answers, and stops what is deleted already"]
+    elif answers:
+        lines = [f"no need to: {node.reach.name} answers, so delete with grace"]
+    elif not safe:
+        which = "the pod is not" if count == 1 else f"none of the {count} pods is"
+        lines = [f"{which} safe{_until(node)}"]
+    elif len(safe) == count:
+        lines = [f"{'the pod' if count == 1 else f'all {count} pods'} {verb} safe: {_names(safe)}"]
     else:
-        named: dict[ForceSafety, list[str]] = {}
-        for pod in node.pods:
-            named.setdefault(pod.force_safety, []).append(f"{pod.namespace}/{pod.name}")
-        answers = not node.reach.reach.quiet
-        count, safe = len(node.pods), [] if answers else named.pop(ForceSafety.SAFE, [])
-        verb = "is" if len(safe) < 2 else "are"
-        if node.reach.reach is Reach.BACK_NOT_READY:
-            forced.append(collected_too_early(node.reach))
-        elif answers and all(pod.deleted is not None for pod in node.pods):
-            forced.append(f"no need to: {node.reach.name} answers, and stops what is deleted already")
-        elif answers:
-            forced.append(f"no need to: {node.reach.name} answers, so delete with grace")
-        elif not safe:
-            which = "the pod is not" if count == 1 else f"none of the {count} pods is"
-            forced.append(f"{which} safe{_until(node)}")
-        elif len(safe) == count:
-            forced.append(
-                f"{'the pod' if count == 1 else f'all {count} pods'} {verb} safe: {listed(safe, most=_MAX_FORCED)}"
-            )
-        else:
-            forced.append(f"{len(safe)} of {counted(count, 'pod')} {verb} safe: {listed(safe, most=_MAX_FORCED)}")
-            forced.append(f"not the {'others' if count - len(safe) > 1 else 'other'}{_until(node)}")
-        for safety in FORCE_LEADS:
-            if safety in named and (safe or safety is not ForceSafety.NOT_SAFE_YET):
-                forced.append(f"{FORCE_LEADS[safety].lower()}: {listed(named[safety], most=_MAX_FORCED)}")
-    return Section("Force delete", tuple(forced))
+        others = f"not the {'others' if count - len(safe) > 1 else 'other'}{_until(node)}"
+        lines = [f"{len(safe)} of {counted(count, 'pod')} {verb} safe: {_names(safe)}", others]
+    for safety, lead in FORCE_LEADS.items():
+        if safety in named and (safe or safety is not ForceSafety.NOT_SAFE_YET):
+            lines.append(f"{lead.lower()}: {_names(named[safety])}")
+    return Section("Force delete", tuple(lines))
 
 
 def _until(node: NodeDown) -> str:
@@ -501,11 +464,6 @@ def budgets_section(node: NodeDown) -> Section:
     rest = [f"and {len(lines) - _MAX_BUDGETS} more"] if len(lines) > _MAX_BUDGETS else []
     ignored = ["not checked when a node is lost or fenced"] if lines else []
     return Section("Budgets", (*lines[:_MAX_BUDGETS], *rest, *ignored))
-
-
-def _bound(pod: PodDown, node: NodeDown) -> str:
-    bound = "" if pod.risk in {Risk.NODES_OWN, Risk.NOT_REPLACED} else bound_words(pod.volumes, node.reach)
-    return bound and f"; {bound}"
 
 
 def _dependency_words(pod: PodDown, reach: Reach) -> str:
@@ -544,24 +502,20 @@ def deletions(node: NodeDown) -> Iterator[Command]:
         yield qos("delete pod/{}", pod.name, namespace=pod.namespace, changes=True, comment="it tolerates the taint")
 
 
-def _is_refused(node: NodeDown) -> bool:
-    """True if only volumes are left that drivers fail to detach: a fence does not help them."""
-    lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
-    return not lost and bool(node.attachments) and all(held.error for held in node.attachments)
-
-
 def _next_commands(node: NodeDown) -> Iterator[Command]:
     name = node.reach.name
+    lost = any(pod.risk is not Risk.NODES_OWN for pod in node.pods)
+    # A fence does not help if only volumes are left that drivers fail to detach.
+    refused = not lost and bool(node.attachments) and all(held.error for held in node.attachments)
     match node.reach.reach:
         case Reach.OUT_OF_SERVICE if not (node.pods or _unused(node)):
             yield qos("unfence node/{}", name, comment="once the machine is back")
         case Reach.MISSED_HEARTBEATS | Reach.RETURNING:
             yield qos("partitions", comment="in a minute")
-        case reach if not (reach.quiet and _is_refused(node)):
+        case reach if not (reach.quiet and refused):
             yield from remedies(node.reach)
     if node.reach.reach is Reach.OUT_OF_SERVICE:
         yield from deletions(node)
-    worst = [(pod.namespace, pod.name) for pod in node.pods]
-    others = (*(one.pod for one in node.pending), *node.waiting)
-    for namespace, name in (*worst, *(tuple(pod.split("/", 1)) for pod in others))[:1]:
-        yield qos("explain pod/{}", name, namespace=namespace)
+    for pod in (*map(_name, node.pods), *(one.pod for one in node.pending), *node.waiting)[:1]:
+        namespace, _, pod_name = pod.partition("/")
+        yield qos("explain pod/{}", pod_name, namespace=namespace)

@@ -1,4 +1,4 @@
-"""The words for places in the kill order and the eviction order, for node lists and for one pod."""
+"""The words for places in the kill order and the eviction order, and for a pod on a node that reports pressure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_plugin.reports.node.node_facts import NodeFacts
 from kubectl_plugin.reports.node.node_pressure import EvictionPlaceReport, OOMPlaceReport
 from kubectl_plugin.reports.node.node_use import NodeUse
-from kubectl_plugin.reports.pod.pod_pressure import PodPressureReport
+from kubectl_plugin.reports.pod.pod_pressure import PodPressureReport, near_limits
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.words import listed, memory
 from podrules.node.eviction.ranking import Comparator
@@ -101,14 +101,9 @@ def eviction_amount(number: int, signal: Signal) -> str:
 def near_limit_words(container: str, used: int, limit: int, *, of: str = "") -> str:
     """``Container postgres of data/postgres-0 uses 95% of its limit 8Gi (working set): at the limit …``.
 
-    A working set includes file cache. At the limit the kernel first reclaims such pages, and kills if that is not
-    enough (try_charge_memcg, mm/memcontrol.c of Linux 6.18), so the sentence does not say how soon.
-
-    Args:
-        container: Its name.
-        used: Its working set in bytes.
-        limit: Bytes.
-        of: Its pod; empty if the context names it.
+    A working set (``used``, in bytes) includes file cache. At the limit the kernel first reclaims such pages, and kills
+    if that is not enough (try_charge_memcg, mm/memcontrol.c of Linux 6.18), so the sentence does not say how soon.
+    ``of``: its pod, unless the context names it.
     """
     owner = f" of {of}" if of else ""
     return (
@@ -134,8 +129,6 @@ def over_words(place: EvictionPlaceReport, signal: Signal) -> str:
     return f"{memory(abs(place.over_request))} {over} {memory(place.request)}"
 
 
-# The sentences about a pod on a node that reports pressure.
-
 EVICTING: Final = "its kubelet evicts pods, or did in the last 5 min (evictionPressureTransitionPeriod)"
 
 
@@ -145,54 +138,39 @@ def pressure_names(pressures: Sequence[NodeCondition]) -> str:
 
 
 def pressed_sentences(node: NodeFacts, places: Sequence[PodPressureReport]) -> tuple[Verdict, ...]:
-    """What a node under pressure does to a pod, and which of its containers is near its own limit.
-
-    Args:
-        node: The node of the pod.
-        places: The places of the pod in the orders of the node; empty: unknown.
-    """
-    # The measured containers that reach their own limit before the node runs out.
-    near_limits: list[Verdict] = []
-    for near in near_limits(places):
-        words = near_limit_words(near.container, near.working_set, near.limit)
-        near_limits.append(Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, (words,)))
-    near = tuple(near_limits)
+    """What a node under pressure does to a pod with these places (empty: unknown), and its containers near a limit."""
+    near = tuple(
+        Verdict(
+            VerdictCode.NEAR_MEMORY_LIMIT,
+            Severity.NOTICE,
+            (near_limit_words(one.container, one.working_set, one.limit),),
+        )
+        for one in near_limits(places)
+    )
     if not node.pressures:
         return near
-    # Says which pressure the node reports, and the place of the pod in the eviction order.
-    lead = f"Its node {node.name} has {pressure_names(node.pressures)}: {EVICTING}."
+    # The pod's place in the eviction order for the reported pressure, memory first.
+    found = (
+        standing
+        for condition in node.pressures
+        for place in places
+        for standing in place.evictions
+        if standing.signal.condition is condition
+    )
+    severity = Severity.NOTICE
     if any(place.critical for place in places):
-        under_pressure = _pressed(Severity.NOTICE, lead, "This pod is never evicted: it is critical.")
+        evicted = "This pod is never evicted: it is critical."
+    elif (standing := next(found, None)) is None:
+        by_request = node.pressures != (NodeCondition.PID_PRESSURE,)
+        order = "Pods above their requests are evicted first, then by priority" if by_request else "Priority decides"
+        evicted = f"{order}: usage is unknown, and so is the place of this pod."
+    elif standing.before is None:
+        severity, evicted = Severity.TROUBLE, f"This pod is evicted first of {standing.of}."
     else:
-        # The pod's place in the eviction order for the reported pressure, memory first.
-        found = (
-            standing
-            for condition in node.pressures
-            for place in places
-            for standing in place.evictions
-            if standing.signal.condition is condition
+        before, ahead = standing.before, standing.place.rank - 1
+        evicted = (
+            f"{ahead} of {standing.of} {'is' if ahead == 1 else 'are'} evicted before this pod"
+            f"{',' if ahead == 1 else ', the last'} {before.namespace}/{before.pod}."
         )
-        standing = next(found, None)
-        if standing is None:
-            by_request = node.pressures != (NodeCondition.PID_PRESSURE,)
-            order = (
-                "Pods above their requests are evicted first, then by priority" if by_request else "Priority decides"
-            )
-            under_pressure = _pressed(
-                Severity.NOTICE, lead, f"{order}: usage is unknown, and so is the place of this pod."
-            )
-        elif standing.before is None:
-            under_pressure = _pressed(Severity.TROUBLE, lead, f"This pod is evicted first of {standing.of}.")
-        else:
-            before = standing.before
-            ahead = standing.place.rank - 1
-            others = (
-                f"{ahead} of {standing.of} {'is' if ahead == 1 else 'are'} evicted before this pod"
-                f"{',' if ahead == 1 else ', the last'} {before.namespace}/{before.pod}."
-            )
-            under_pressure = _pressed(Severity.NOTICE, lead, others)
-    return (under_pressure, *near)
-
-
-def _pressed(severity: Severity, *sentences: str) -> Verdict:
-    return Verdict(VerdictCode.NODE_PRESSURE, severity, sentences)
+    lead = f"Its node {node.name} has {pressure_names(node.pressures)}: {EVICTING}."
+    return (Verdict(VerdictCode.NODE_PRESSURE, severity, (lead, evicted)), *near)

@@ -2,97 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Final
-
-from msgspec import Struct
+from typing import Any
 
 from kubectl_plugin.reports.verdict import Verdict
 
 
-def headline(report: Struct, now: datetime | None) -> Verdict | None:
-    """The headline of a report; None if the report has no verdict, such as a term's."""
-    judge = _JUDGES.get(str(report.__struct_config__.tag))
-    return judge(report, now) if judge is not None else None
+def headline(report: Any, now: datetime | None) -> Verdict | None:
+    """The headline of a report, by its ``kind``; None if the report has no verdict, such as a term's.
 
+    Each view is imported where its report is printed, because a command needs one of them. The findings of lint are
+    judged at the level that its command sets.
+    """
+    verdict: Verdict | None = None
+    match str(report.__struct_config__.tag):
+        case "PodExplanation":
+            from kubectl_plugin.views.verdict import verdict as pod_verdict
 
-# Each view is imported where its report is printed: a command needs one of them.
+            verdict = pod_verdict(report, now)
+        case "WorkloadExplanation":
+            from kubectl_plugin.views.workload import workload_verdict
 
+            verdict = workload_verdict(report, now)
+        case "NodeExplanation":
+            from kubectl_plugin.views.node.node_page import node_verdict
 
-def _pod(report: Any, now: datetime | None) -> Verdict:
-    from kubectl_plugin.views.verdict import verdict
+            verdict = node_verdict(report, now)
+        case "NodePressure":
+            from kubectl_plugin.views.node.node_pressure import node_pressure_verdict
 
-    return verdict(report, now)
+            verdict = node_pressure_verdict(report, now)
+        case "PlacementPlan":
+            from kubectl_plugin.views.scheduling.plan import plan_verdict
 
+            verdict = plan_verdict(report)
+        case "Partitions":
+            from kubectl_plugin.views.node.partitions import partitions_verdict
 
-def _workload(report: Any, now: datetime | None) -> Verdict:
-    from kubectl_plugin.views.workload import workload_verdict
+            verdict = partitions_verdict(report)
+        case "PodDeletion":
+            from kubectl_plugin.views.pod.deletion import deletion_verdict
 
-    return workload_verdict(report, now)
+            verdict = deletion_verdict(report, now)
+        case "EndExplanation":
+            from kubectl_plugin.views.died.page import end_verdict
 
+            verdict = end_verdict(report, now)
+        case "Fencing":
+            from kubectl_plugin.views.node.fencing import fencing_verdict
 
-def _node(report: Any, now: datetime | None) -> Verdict:
-    from kubectl_plugin.views.node.node_page import node_verdict
+            verdict = fencing_verdict(report, now)
+        case "ClaimExplanation" | "BudgetExplanation" | "QuotaExplanation" | "PriorityClassExplanation":
+            from kubectl_plugin.views.related import related_verdict
 
-    return node_verdict(report, now)
-
-
-def _node_pressure(report: Any, now: datetime | None) -> Verdict:
-    from kubectl_plugin.views.node.node_pressure import node_pressure_verdict
-
-    return node_pressure_verdict(report, now)
-
-
-def _plan(report: Any, _now: datetime | None) -> Verdict:
-    from kubectl_plugin.views.scheduling.plan import plan_verdict
-
-    return plan_verdict(report)
-
-
-def _partitions(report: Any, _now: datetime | None) -> Verdict:
-    from kubectl_plugin.views.node.partitions import partitions_verdict
-
-    return partitions_verdict(report)
-
-
-def _deletion(report: Any, now: datetime | None) -> Verdict:
-    from kubectl_plugin.views.pod.deletion import deletion_verdict
-
-    return deletion_verdict(report, now)
-
-
-def _fencing(report: Any, now: datetime | None) -> Verdict:
-    from kubectl_plugin.views.node.fencing import fencing_verdict
-
-    return fencing_verdict(report, now)
-
-
-def _end(report: Any, now: datetime | None) -> Verdict:
-    from kubectl_plugin.views.died.page import end_verdict
-
-    return end_verdict(report, now)
-
-
-def _related(report: Any, now: datetime | None) -> Verdict:
-    from kubectl_plugin.views.related import related_verdict
-
-    return related_verdict(report, now)
-
-
-_JUDGES: Final[dict[str, Callable[[Any, datetime | None], Verdict]]] = {
-    "PodExplanation": _pod,
-    "WorkloadExplanation": _workload,
-    "NodeExplanation": _node,
-    "NodePressure": _node_pressure,
-    "PlacementPlan": _plan,
-    "Partitions": _partitions,
-    "PodDeletion": _deletion,
-    "EndExplanation": _end,
-    "Fencing": _fencing,
-    "ClaimExplanation": _related,
-    "BudgetExplanation": _related,
-    "QuotaExplanation": _related,
-    "PriorityClassExplanation": _related,
-}
-"""By the report's ``kind``. The findings of lint are judged at the level that its command sets."""
+            verdict = related_verdict(report, now)
+    return verdict
