@@ -251,21 +251,15 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Finding:
     match found.risk:
         case BudgetRisk.ALLOWS:
             return _C.BUDGET_ALLOWS, _FINE, (f"Lets {counted(found.allowed, 'pod')} be evicted now: {of}.",)
+        case BudgetRisk.SELECTS_NOTHING if report.workloads:
+            (name, wanted), *rest = report.workloads.items()
+            has = f"none of {counted(wanted, 'pod')}" if wanted else "no pod now"
+            has = "0 replicas" if wanted == 0 and name.partition("/")[0] not in {"job", "daemonset"} else has
+            also = f" It selects pods of {listed([one for one, _ in rest], most=_SHOWN)}, too." if rest else ""
+            lead = f"Protects no pod now: {name}, which it selects, has {has}.{also}"
+            return _C.BUDGET_SELECTS_NOTHING, _NOTICE, (lead, "Keep it: it selects the pods to come.", *way)
         case BudgetRisk.SELECTS_NOTHING:
-            # Says that the selector is right but no pod exists now; empty if no workload makes pods that it selects.
-            if not report.workloads:
-                without_pods = ()
-            else:
-                (name, wanted), *rest = report.workloads.items()
-                has = f"none of {counted(wanted, 'pod')}" if wanted else "no pod now"
-                has = "0 replicas" if wanted == 0 and name.partition("/")[0] not in {"job", "daemonset"} else has
-                also = f" It selects pods of {listed([one for one, _ in rest], most=_SHOWN)}, too." if rest else ""
-                without_pods = (
-                    f"Protects no pod now: {name}, which it selects, has {has}.{also}",
-                    "Keep it: it selects the pods to come.",
-                )
-            why_none = without_pods or ("Protects nothing: it selects no pod.",)
-            return _C.BUDGET_SELECTS_NOTHING, _NOTICE, (*why_none, *way)
+            return _C.BUDGET_SELECTS_NOTHING, _NOTICE, ("Protects nothing: it selects no pod.", *way)
         case BudgetRisk.OVERLAPS:
             lead = f"Some of its pods are never evicted: {_others(report)} them, too."
         case BudgetRisk.BLOCKS_ALWAYS:
@@ -500,20 +494,16 @@ def _class_parts(report: ClassReport, _now: datetime | None, most: int | None) -
     yield Section("Preempts", (f"nothing; its pods come earlier in the queue than {lower}" if never else lower,))
     for label, ranked in (("Preempted by", report.above), ("Comes before", report.below)):
         yield Section(label, tuple(f"{name} ({value})" for name, value in list(ranked.items())[:most]))
-    if_deleted: list[str] = []
-    if report.name in SYSTEM_PRIORITY_CLASSES:
-        if_deleted.append("the API server refuses that: it is a built-in class of Kubernetes")
-    else:
-        if_deleted.append("existing pods keep their priority")
+    if_deleted = ["the API server refuses that: it is a built-in class of Kubernetes"]
+    if report.name not in SYSTEM_PRIORITY_CLASSES:
+        if_deleted = ["existing pods keep their priority"]
         if report.workloads:
-            if_deleted.append(
-                f"the API server refuses new pods of {listed(report.workloads, most=_SHOWN)}: no such class"
-            )
+            of = listed(report.workloads, most=_SHOWN)
+            if_deleted.append(f"the API server refuses new pods of {of}: no such class")
         rest = next((f"class {one}" for one in report.defaults if one != report.name), "priority 0")
         if report.given:
-            if_deleted.append(
-                f"the webhook gives new pods of {listed(report.given, most=_SHOWN)} no class, and warns: {rest}"
-            )
+            of = listed(report.given, most=_SHOWN)
+            if_deleted.append(f"the webhook gives new pods of {of} no class, and warns: {rest}")
         if default:
             if_deleted.append(f"new pods without a class get {rest}")
     yield Section("If deleted", tuple(if_deleted))

@@ -46,26 +46,25 @@ def remedy_words(risk: BudgetRisk, way: str = "") -> str:
 
 def blocked_words(found: Budgets) -> Iterator[str]:
     """The pods that are never evicted, even if all are Ready; without DaemonSet pods, which a drain ignores."""
-    held_words: list[str] = []
-    for held in found.held:
-        if not held.name.startswith("daemonset/"):
-            held_words.append(f"{_held_of(held)}.{f' A drain {_fails(held.name)}.' if held.name else ''}")
-    all_blocked: list[str] = []
+    sentences = [
+        f"{_held_of(held)}.{f' A drain {_fails(held.name)}.' if held.name else ''}"
+        for held in found.held
+        if not held.name.startswith("daemonset/")
+    ]
     names = _Names(found)
     for budget in found.budgets:
         specs, why = _drained(budget.specs), _blocked(budget, names.of(budget))
         if specs and why and budget.placed and budget.held < budget.pods:
             lead = _nothing_of(*specs, pods=budget.pods - budget.others, of=budget.pods_of_specs)
             # The remedy if waiting does not help.
-            if budget.room is not None and budget.room.failure:
+            room, helps = budget.room, ""
+            if room is not None and room.failure:
                 helps = " Give minAvailable as a number: it counts the pods themselves."
-            elif budget.may_grow or budget.room is None:
-                helps = ""
-            else:
-                helps = f" Way out: {budget_way(budget.min_available, budget.max_unavailable, budget.room.expected, budget.pods)}."
+            elif room is not None and not budget.may_grow:
+                way = budget_way(budget.min_available, budget.max_unavailable, room.expected, budget.pods)
+                helps = f" Way out: {way}."
             waits = f"A drain waits{_how_long(specs, budget)}.{helps}"
-            all_blocked.append(f"{lead} be evicted: PodDisruptionBudget {why}. {waits}")
-    sentences = [*held_words, *all_blocked]
+            sentences.append(f"{lead} be evicted: PodDisruptionBudget {why}. {waits}")
     yield from sentences[:_SENTENCES]
     if len(sentences) > _SENTENCES:
         yield f"The same is true for {len(sentences) - _SENTENCES} more (below)."
@@ -74,10 +73,7 @@ def blocked_words(found: Budgets) -> Iterator[str]:
 def drain_leads(held: Iterable[UnmovedPod], drain: str, *, more: bool = False) -> Iterator[str]:
     """Says if a drain waits or fails because budgets hold pods.
 
-    Args:
-        held: The pods.
-        drain: The subject of the sentence, such as ``The drain``.
-        more: True if other nodes follow.
+    ``drain``: the subject of the sentence, such as ``The drain``; ``more``: other nodes follow.
     """
     held = list(held)
     counts = Counter(fails_drain(entry.detail) for entry in held)
@@ -119,23 +115,23 @@ def hold_words(unmoved: Iterable[UnmovedPod], *, pending: Iterable[PlannedSpec] 
 
 
 def budgets_table(found: Budgets, *, replaced: bool) -> Table:
-    """A table with a row for each budget.
-
-    Args:
-        found: The budgets.
-        replaced: True if existing pods are assumed to be gone.
-    """
-    names = _Names(found)
-    rows = tuple((names.of(one), _count(one), "; ".join(_why(one, found))) for one in found.budgets)
+    """A table with a row for each budget; ``replaced``: existing pods are assumed to be gone."""
+    names, rows = _Names(found), []
+    for one in found.budgets:
+        room, count = one.room, "unknown"
+        if room is not None:
+            none = room.failure or (one.held and one.held >= one.pods)
+            count = "none" if none else f"{room.allowed or 'none'} of {one.pods}"
+        rows.append((names.of(one), count, "; ".join(_why(one, found))))
     older = ", and older ones are gone" if replaced else ""
     title = f"PodDisruptionBudgets, once all pods that have a place are Ready{older}"
-    return Table(title, ("budget", "evicted at once", "why"), rows)
+    return Table(title, ("budget", "evicted at once", "why"), tuple(rows))
 
 
 def budget_section(found: Budgets) -> Section:
     """The budgets of the pods that a manifest makes; no lines if there are none."""
     held = [f"{_held_of(one)}{f'; a drain {_fails(one.name)}' if _drained([one.name]) else ''}" for one in found.held]
-    return Section("Budget", (*held, *(_allows_words(one) for one in found.budgets)))
+    return Section("Budget", (*held, *map(_allows_words, found.budgets)))
 
 
 class _Names:
@@ -171,7 +167,8 @@ def _allows_words(budget: PlannedBudget) -> str:
     if why:
         counts = room is not None and not room.failure and _setting(budget) != _NO_SETTING
         among = " in these files" if counts else ""
-        return f"{why}{among}, so none can be evicted{_waits_words(budget.specs, budget)}"
+        waits = f"; a drain waits{_how_long(budget.specs, budget)}" if _drained(budget.specs) else ""
+        return f"{why}{among}, so none can be evicted{waits}"
     lead = f"{budget.name} ({_setting(budget)})"
     if room is None:
         return f"{lead}: {_NODES_UNCOUNTED}"
@@ -181,10 +178,6 @@ def _allows_words(budget: PlannedBudget) -> str:
 
 def _drained(specs: Sequence[str]) -> Sequence[str]:
     return [name for name in specs if not name.startswith("daemonset/")]
-
-
-def _waits_words(specs: Sequence[str], budget: PlannedBudget | None = None) -> str:
-    return f"; a drain waits{_how_long(specs, budget)}" if _drained(specs) else ""
 
 
 def _fails(name: str) -> str:
@@ -200,22 +193,19 @@ def _how_long(specs: Sequence[str], budget: PlannedBudget | None = None) -> str:
     return " until they end" if ends else " for ever"
 
 
-def _count(budget: PlannedBudget) -> str:
-    room = budget.room
-    if room is None:
-        return "unknown"
-    if room.failure or (budget.held and budget.held >= budget.pods):
-        return "none"
-    return f"{room.allowed or 'none'} of {budget.pods}"
-
-
 def _why(budget: PlannedBudget, found: Budgets) -> Iterator[str]:
     room = budget.room
     others = f" and {counted(budget.others, 'other pod')} of the cluster" if budget.others else ""
     yield f"{_setting(budget)} of {listed(budget.specs, most=_NAMED)}{others}"
     if budget.held:
-        rest = sorted(_beside(budget, found))
-        also = "selects" if len(rest) == 1 else "select"
+        # Another budget that the API server names may have the same name here.
+        names: set[str] = set()
+        for held in found.held:
+            if held.namespace == budget.namespace and budget.name in held.budgets:
+                beside = list(held.budgets)
+                beside.remove(budget.name)
+                names.update(beside)
+        rest, also = sorted(names), "selects" if len(names) == 1 else "select"
         yield f"{listed(rest, most=_NAMED)} {also} {budget.held} of them too: those are never evicted"
     if room is None:
         yield _OTHERS_UNCOUNTED if budget.others else _NODES_UNCOUNTED
@@ -224,17 +214,6 @@ def _why(budget: PlannedBudget, found: Budgets) -> Iterator[str]:
     elif room.healthy < budget.pods:
         are = "is" if 1 in {room.healthy, budget.pods} else "are"
         yield f"{room.healthy} of {counted(budget.pods, 'pod')} {are} Ready then"
-
-
-def _beside(budget: PlannedBudget, found: Budgets) -> set[str]:
-    """The other budgets that select some of its pods; one named by the API server may have the same name here."""
-    names: set[str] = set()
-    for held in found.held:
-        if held.namespace == budget.namespace and budget.name in held.budgets:
-            others = list(held.budgets)
-            others.remove(budget.name)
-            names.update(others)
-    return names
 
 
 def _blocked(budget: PlannedBudget, name: str) -> str:

@@ -46,12 +46,7 @@ _WHEN_LOST: Final[Mapping[str, str]] = {
 def ways_out(placement: Placement, *, drained: Sequence[str] = (), most: int = 3) -> list[str]:
     """The remedies of all groups: first those that change no spec and little else, then the rest in order.
 
-    Remedies that need a larger machine come only if there is no other.
-
-    Args:
-        placement: The placement of a pod that fits nowhere.
-        drained: Nodes that are being drained, so they are not uncordoned.
-        most: The most remedies.
+    Remedies that need a larger machine come only if there is no other. Nodes that are being drained are not uncordoned.
     """
     found = [
         (group, remedy)
@@ -69,6 +64,14 @@ def ways_out(placement: Placement, *, drained: Sequence[str] = (), most: int = 3
     found_ways = dict.fromkeys(remedy_words(remedy, placement.spread) for remedy in ways)
     coming = placement.nominated is not None or (placement.preemption is not None and placement.preemption.nodes)
     return list(found_ways)[:most] or ([] if coming else list(_by_spec(placement.rejected)))
+
+
+def ways_sentence(ways: Sequence[str]) -> tuple[str, ...]:
+    """``Ways out: uncordon node-1; or add a node with 2 free CPU.``; empty without a way."""
+    if not ways:
+        return ()
+    *others, last = ways
+    return (f"Ways out: {'; '.join(others)}; or {last}." if others else f"Way out: {last}.",)
 
 
 def _by_spec(rejected: Iterable[RejectedGroup]) -> Iterator[str]:

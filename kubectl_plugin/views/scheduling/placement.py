@@ -11,7 +11,7 @@ from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.pod.volume_words import awaited_words, claim_lines, claim_sentences, volume_sentences
-from kubectl_plugin.views.scheduling.changes import remedy_words, ways_out
+from kubectl_plugin.views.scheduling.changes import remedy_words, ways_out, ways_sentence
 from kubectl_plugin.views.scheduling.preemption import (
     defeated_words,
     disabled_words,
@@ -41,12 +41,7 @@ _SHOWN_CHANGED = 4
 
 
 def why_no_node(placement: Placement, *, drained: Sequence[str] = ()) -> tuple[str, ...]:
-    """For a verdict: why no node fits, claims first, and the ways out.
-
-    Args:
-        placement: The placement of the pod.
-        drained: The nodes that are being drained: they are no way out.
-    """
+    """For a verdict: why no node fits, claims first, and the ways out; nodes that are being drained are none."""
     if placement.named is not None:
         claims = claim_sentences(placement.claims) if placement.claims else ()
         return (f"Its {named_words(placement.named)}.", *claims)
@@ -75,10 +70,7 @@ def why_no_node(placement: Placement, *, drained: Sequence[str] = ()) -> tuple[s
     if any(group.plugin == "PodTopologySpread" for group in groups):
         sentences += conflict_words(placement.spread)
     sentences += volume_sentences(placement.volumes)
-    ways = ways_out(placement, drained=drained)
-    if ways:
-        *others, last = ways
-        sentences.append(f"Ways out: {'; '.join(others)}; or {last}." if others else f"Way out: {last}.")
+    sentences += ways_sentence(ways_out(placement, drained=drained))
     if placement.preemption is not None:
         sentences += defeated_words(placement.preemption)
     if placement.preemption_disabled:
@@ -89,18 +81,16 @@ def why_no_node(placement: Placement, *, drained: Sequence[str] = ()) -> tuple[s
     return tuple(sentences)
 
 
-def _joined(one: RejectedGroup, other: RejectedGroup) -> RejectedGroup:
-    nodes, silent = (*one.nodes, *other.nodes), (*one.silent, *other.silent)
-    return replace(one, count=one.count + other.count, nodes=nodes, silent=silent)
-
-
 def alike_joined(groups: Iterable[RejectedGroup]) -> list[RejectedGroup]:
     """Join groups with the same phrase."""
     found: dict[str, RejectedGroup] = {}
     for group in groups:
         phrase = next(rejected_phrases(replace(group, count=2, silent=())))
-        same = found.get(phrase)
-        found[phrase] = group if same is None else _joined(same, group)
+        same, joined = found.get(phrase), group
+        if same is not None:
+            nodes, silent = (*same.nodes, *group.nodes), (*same.silent, *group.silent)
+            joined = replace(same, count=same.count + group.count, nodes=nodes, silent=silent)
+        found[phrase] = joined
     return list(found.values())
 
 
@@ -117,15 +107,11 @@ def placement_parts(report: PodReport, *, now: datetime | None, wide: bool) -> I
         shown = placement.scores if wide else placement.scores[:_SHOWN_BEST]
         if len(placement.scores) > len(shown):
             title += f"; the best {len(shown)} (all: -o wide)"
-        rows = tuple(
-            (
-                str(entry.total),
-                entry.node,
-                ", ".join(f"{plugin} {score}" for plugin, score in entry.plugins.items() if score),
-            )
-            for entry in shown
-        )
-        yield Table(title, ("score", "node", "by plugin"), rows, right=frozenset({0}))
+        rows = []
+        for entry in shown:
+            by_plugin = ", ".join(f"{plugin} {score}" for plugin, score in entry.plugins.items() if score)
+            rows.append((str(entry.total), entry.node, by_plugin))
+        yield Table(title, ("score", "node", "by plugin"), tuple(rows), right=frozenset({0}))
         if wide:
             yield from score_tables(placement.scores, placement.normalized)
     if placement.rejected:
@@ -150,7 +136,15 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
                 yield "on no node" if placement.rejected else f"on no node: {placement.message}"
             yield from claim_lines(placement.claims)
         case PlacementOutcome.FITS:
-            yield _likely(placement)
+            best, score = listed(placement.best, most=_SHOWN_BEST), placement.scores[0].total if placement.scores else 0
+            by = "" if placement.proven else "by what was read, "
+            if placement.nominated is not None and placement.best == (placement.nominated.node,):
+                yield f"on {best}, which is reserved for it and fits"
+            elif len(placement.best) > 1:
+                share = f"{counted(len(placement.best), 'node')} share the highest score, {score}"
+                yield f"{by}on one of {best}: {share}"
+            else:
+                yield f"{by}on {best}, which scores highest: {score}"
     if placement.current is not None:
         yield _current(placement.current)
     if placement.binding is not None:
@@ -197,17 +191,6 @@ def named_words(named: NamedNode) -> str:
     return f"{lead}, and there is no such node: pod garbage collection deletes it"
 
 
-def _likely(placement: Placement) -> str:
-    best = listed(placement.best, most=_SHOWN_BEST)
-    if placement.nominated is not None and placement.best == (placement.nominated.node,):
-        return f"on {best}, which is reserved for it and fits"
-    score = placement.scores[0].total if placement.scores else 0
-    by = "" if placement.proven else "by what was read, "
-    if len(placement.best) > 1:
-        return f"{by}on one of {best}: {counted(len(placement.best), 'node')} share the highest score, {score}"
-    return f"{by}on {best}, which scores highest: {score}"
-
-
 def _current(current: CurrentNode) -> str:
     if not current.fits:
         why = f"{current.plugin}: {', '.join(current.reasons)}" if current.plugin else ", ".join(current.reasons)
@@ -233,16 +216,13 @@ def _message_words(placement: Placement, before: SchedulerMessage, *, wide: bool
 
 
 def _rejected_table(placement: Placement, *, wide: bool) -> Table:
-    count = placement.nodes - placement.feasible
     rows: list[tuple[str, ...]] = []
     shown = placement.rejected if wide else placement.rejected[:_SHOWN_GROUPS]
     for group in shown:
         # Upstream's reasons, with the numbers of the node that is nearest to fitting.
         reason = ", ".join(group.reasons)
         nearest = group.nodes[0] if group.nodes else None
-        if nearest is None:
-            reason = reason
-        else:
+        if nearest is not None:
             words = fact_words(nearest)
             # The verdict counts silent nodes separately. The row has both numbers, so that they add up.
             silent = f"; {_silent_words(group.silent)}" if 0 < len(group.silent) < group.count else ""
@@ -254,6 +234,7 @@ def _rejected_table(placement: Placement, *, wide: bool) -> Table:
             rows += [("", "", f"{node.node}: {fact_words(node)}") for node in group.nodes if node.facts or node.also]
     if rest := placement.rejected[len(shown) :]:
         rows.append((str(sum(group.count for group in rest)), "others", f"{counted(len(rest), 'reason')} (-o wide)"))
+    count = placement.nodes - placement.feasible
     some = f"{count} of {counted(placement.nodes, 'node')} {'does' if count == 1 else 'do'} not fit"
     title = some if placement.feasible else "Why no node fits"
     return Table(title, ("nodes", "plugin", "reason; the node that is nearest"), tuple(rows), right=frozenset({0}))

@@ -1,4 +1,4 @@
-"""The page of `place`: a what-if placement."""
+"""The page of `place`: what would fit where if pods, nodes or numbers of replicas were others."""
 
 from __future__ import annotations
 
@@ -155,34 +155,24 @@ def _verdict(report: PlanReport) -> Iterator[str]:
         yield from pending_words([spec], leading=True)
     yield from more_words(report)
     yield from _drain_words(report)
-    yield from _daemon_words(report)
-    yield from _asked_words(
-        [spec for spec in report.specs if spec.origin in {"manifest", "drain"} and spec.daemon is None], report
-    )
+    daemons = [spec for spec in report.specs if spec.daemon is not None]
+    for spec in daemons:
+        yield from daemon_words(spec, drained=report.what_if.drained_nodes)
+    yield from victim_words(daemons)
+    others = [spec for spec in report.specs if spec.origin in {"manifest", "drain"} and spec.daemon is None]
+    yield from _asked_words(others, report)
     yield from autoscaler_words(report.specs)
     yield from pending_words([spec for spec in pending if spec not in named])
-    # Says which pods are placed on silent nodes, where no container starts.
     for name in report.silent:
         pods = sum(spec.nodes.get(name, 0) for spec in report.specs)
         goes = "1 pod goes" if pods == 1 else f"{pods} pods go"
         yield f"{goes} to {name}, which does not answer: nothing starts there until it does."
     yield from blocked_words(report.budgets)
     yield from replacement_words(report.specs)
-    # The flags that kubectl drain needs.
-    flags = [
-        f"{entry.flag} ({_FLAG_REASONS[entry.flag].format(pods=counted(entry.pods, 'pod'))})" for entry in report.flags
-    ]
+    flags = [f"{one.flag} ({_FLAG_REASONS[one.flag].format(pods=counted(one.pods, 'pod'))})" for one in report.flags]
     if flags:
-        evicts = "kubectl drain evicts no pod"
-        yield f"{evicts}{' of a node' if len(report.what_if.drained_nodes) > 1 else ''} without {listed(flags)}."
-
-
-def _daemon_words(report: PlanReport) -> Iterator[str]:
-    """The sentences about DaemonSets, from files or from the cluster."""
-    daemons = [spec for spec in report.specs if spec.daemon is not None]
-    for spec in daemons:
-        yield from daemon_words(spec, drained=report.what_if.drained_nodes)
-    yield from victim_words(daemons)
+        of_a_node = " of a node" if len(report.what_if.drained_nodes) > 1 else ""
+        yield f"kubectl drain evicts no pod{of_a_node} without {listed(flags)}."
 
 
 def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[str]:
@@ -192,18 +182,19 @@ def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
     specs = [let_in(spec) for spec in specs]
     short = [spec for spec in specs if spec.is_short]
     for spec in specs:
-        # How many pods of a spec exist or are requested.
         if spec.wanted == 0:
             yield f"{spec.name} requests no pods."
         elif spec.there and spec.name.startswith("pod/"):
             yield f"{spec.name} is there already; one more is placed in addition to it."
         elif spec.there:
-            if spec.wanted is None:
-                requested = "more are"
-            else:
-                requested = "one more is" if spec.wanted == 1 else f"{spec.wanted} more are"
+            number = "" if spec.wanted is None else f"{spec.wanted} "
+            requested = "one more is" if spec.wanted == 1 else f"{number}more are"
             yield f"{spec.name} has {counted(spec.there, 'pod')} already; {requested} placed."
-        yield from size_words(spec)
+        job = spec.job
+        if job is not None and (job.schedule or (job.completions or 0) > job.at_once):
+            # A Job makes more pods in all than it has at once.
+            makes = f"makes a Job at {job.schedule}, of " if job.schedule else "makes "
+            yield f"{spec.name} {makes}{job_words(job)}."
         yield from suspended_words(spec)
     # Their victims come before what would help the others.
     yield from victim_words([spec for spec in specs if not spec.is_short]) if short else ()
@@ -232,9 +223,8 @@ def _short_words(short: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
         groups.setdefault((spec.until_back, why, alone), []).append(spec)
     for (back, why, _), specs in groups.items():
         stay = f"{listed([spec.name for spec in specs], most=_SHOWN_EVICTED)} stay pending."
-        lead = (_short(specs[0]) if len(specs) == 1 else stay).removesuffix(".") + (
-            f" until {back} is back." if back else "."
-        )
+        lead = (_short(specs[0]) if len(specs) == 1 else stay).removesuffix(".")
+        lead += f" until {back} is back." if back else "."
         words = guessed(" ".join((lead, *victim_words(specs), why)), guess=any(map(report.is_guess, specs)))
         yield unknown_words(specs[0]) or words.rstrip()
 
@@ -327,12 +317,9 @@ def _leaving_words(report: PlanReport, *, ends: bool) -> Iterator[str]:
         elif len(specs) == 1:
             moved = f"{specs[0].name} finds a place on {next(iter(where))}{f', {paid}' if paid else ''}"
         else:
-            alone = sum(spec.without_preemption for spec in specs)
-            every = _every(len(specs))
-            unaided = (
-                f"{alone} of {pods} {'finds' if alone == 1 else 'find'} a place without preemption, {every} {paid}"
-            )
-            moved = f"{unaided if paid else f'{every} pods find a place'}: {nodes_words(dict(where.most_common()))}"
+            alone, every = sum(spec.without_preemption for spec in specs), _every(len(specs))
+            find = f"{alone} of {pods} {'finds' if alone == 1 else 'find'} a place without preemption, {every} {paid}"
+            moved = f"{find if paid else f'{every} pods find a place'}: {nodes_words(dict(where.most_common()))}"
         yield guessed(f"{lead}{moved}.", guess=any(map(report.is_guess, specs)))
     elif not report.refused:
         nothing = f"{lead}no pod of {listed(nodes, most=3)} is recreated elsewhere."
@@ -405,31 +392,21 @@ def _specs_table(report: PlanReport, *, wide: bool) -> Table:
 
 
 def _nodes_table(report: PlanReport, *, wide: bool) -> Table:
-    # The number of requested pods by node and spec; pending pods have their own rows in the table of specs.
-    found: dict[str, dict[str, int]] = {}
+    # Pending pods have their own rows in the table of specs.
+    by_node: dict[str, dict[str, int]] = {}
     for spec in report.asked:
         for node, count in spec.nodes.items():
-            found.setdefault(node, {})[row_name(spec)] = count
-    by_node = found
-    order = sorted(by_node, key=lambda node: (-sum(by_node[node].values()), node))
+            by_node.setdefault(node, {})[row_name(spec)] = count
+    totals = {node: sum(counts.values()) for node, counts in by_node.items()}
+    order = sorted(totals, key=lambda node: (-totals[node], node))
     shown = order if wide else order[:_SHOWN_NODES]
-    several = len(report.asked) > 1
-    rows = [
-        (
-            str(sum(by_node[node].values())),
-            node,
-            ", ".join(f"{spec} {count}" if count > 1 else spec for spec, count in by_node[node].items())
-            if several
-            else "",
-        )
-        for node in shown
-    ]
-    rest = order[len(shown) :]
-    if rest:
-        rows.append(
-            (str(sum(sum(by_node[node].values()) for node in rest)), f"{counted(len(rest), 'more node')} (-o wide)", "")
-        )
-    headings = ("pods", "node", "of") if several else ("pods", "node")
+    rows = []
+    for node in shown:
+        of = ", ".join(f"{name} {count}" if count > 1 else name for name, count in by_node[node].items())
+        rows.append((str(totals[node]), node, of))
+    if rest := order[len(shown) :]:
+        rows.append((str(sum(totals[node] for node in rest)), f"{counted(len(rest), 'more node')} (-o wide)", ""))
+    headings = ("pods", "node", "of") if len(report.asked) > 1 else ("pods", "node")
     return Table("", headings, tuple(row[: len(headings)] for row in rows), right=frozenset({0}))
 
 
@@ -455,20 +432,15 @@ def _unmoved_table(report: PlanReport, *, wide: bool) -> Table:
     entries = sorted(report.unmoved, key=lambda entry: -order.index(entry.reason))
     daemons = [entry for entry in entries if entry.reason == "DaemonSet"]
     nodes = report.what_if.drained_nodes
-    rows = [
-        (
-            f"{entry.pod.namespace}/{entry.pod.name}{f' on {entry.node}' if len(nodes) > 1 else ''}",
-            _DRAIN_REASONS["Refused" if fails_drain(entry.detail) else entry.reason].format(
-                detail=_late_words(entry) or entry.detail
-            ),
-        )
-        for entry in entries
-        if wide or entry not in daemons
-    ]
+    rows = []
+    for entry in entries:
+        if wide or entry not in daemons:
+            reason = _DRAIN_REASONS["Refused" if fails_drain(entry.detail) else entry.reason]
+            name = f"{entry.pod.namespace}/{entry.pod.name}{f' on {entry.node}' if len(nodes) > 1 else ''}"
+            rows.append((name, reason.format(detail=_late_words(entry) or entry.detail)))
     if daemons and not wide:
-        rows.append(
-            (f"{len(daemons)} of DaemonSets", f"a drain ignores {'it' if len(daemons) == 1 else 'them'} (-o wide)")
-        )
+        ignored = f"a drain ignores {'it' if len(daemons) == 1 else 'them'} (-o wide)"
+        rows.append((f"{len(daemons)} of DaemonSets", ignored))
     return Table(f"Pods of {listed(nodes, most=3)} that are not moved", ("pod", "why"), tuple(rows))
 
 
@@ -476,54 +448,30 @@ def _victims_table(report: PlanReport, *, wide: bool) -> Table:
     victims = [(spec, victim) for spec in report.specs for victim in spec.victims]
     victims.sort(key=lambda row: weightiest(row[1]))
     shown = victims if wide else victims[:_SHOWN_VICTIMS]
-    rows = [
-        (
-            str(victim.priority),
-            f"{victim.pod.namespace}/{victim.pod.name}",
-            f"on {victim.node}, {'already being deleted; ' if victim.leaving else ''}for {row_name(spec)}"
-            + ("" if victim.replaced else "; no controller recreates it")
-            + (f"; violates PodDisruptionBudget {listed(victim.violates)}" if victim.violates else ""),
-        )
-        for spec, victim in shown
-    ]
+    rows = []
+    for spec, victim in shown:
+        why = f"on {victim.node}, {'already being deleted; ' if victim.leaving else ''}for {row_name(spec)}"
+        why += "" if victim.replaced else "; no controller recreates it"
+        why += f"; violates PodDisruptionBudget {listed(victim.violates)}" if victim.violates else ""
+        rows.append((str(victim.priority), f"{victim.pod.namespace}/{victim.pod.name}", why))
     if len(victims) > len(shown):
         rows.append(("", f"{len(victims) - len(shown)} more (-o wide)", ""))
     title = "Preempted" if any(spec.preempted for spec in report.specs) else "Already being deleted"
     return Table(title, ("priority", "pod", "where and why"), tuple(rows), right=frozenset({0}))
 
 
-# The sentences about the number of pods: what an autoscaler may request, and what a Job makes.
-
-
 def autoscaler_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
-    """Says whether the most replicas that an autoscaler may request fit.
-
-    Args:
-        specs: All specs of a plan.
-    """
-    least = {(one.namespace, one.name): one for one in specs if one.origin == "manifest"}
+    """Says whether the most replicas that an autoscaler may request fit, by all specs of a plan."""
+    by_name = {(one.namespace, one.name): one for one in specs if one.origin == "manifest"}
     for spec in specs:
-        if spec.origin == "autoscaler" and spec.autoscaler is not None:
-            yield from _range(spec, least[spec.namespace, spec.name])
-
-
-def _range(spec: PlannedSpec, least: PlannedSpec) -> Iterator[str]:
-    scaler = spec.autoscaler
-    if scaler is None:
-        return
-    fit, most = least.placed + spec.placed, scaler.max_replicas
-    fits = f"all {most} fit" if fit == most else f"of {most}, {fit or 'none'} {'fits' if fit == 1 else 'fit'}"
-    paid = f", {paid_words([spec])}" if spec.victims else ""
-    lead = f"{spec.name} has {range_words(scaler)} (HorizontalPodAutoscaler {scaler.name})"
-    # The sentence about its minimum comes before.
-    why = why_no_node(spec.stopped) if spec.stopped is not None and least.stopped is None else ()
-    yield " ".join((f"{lead}: {fits}{paid}.", *why))
-    yield from quota_words(spec, "replica", f"of {spec.name} besides its {scaler.min_replicas}")
-
-
-def size_words(spec: PlannedSpec) -> Iterator[str]:
-    """How many pods a Job makes in all, if that is more than it has at once."""
-    job = spec.job
-    if job is not None and (job.schedule or (job.completions or 0) > job.at_once):
-        makes = f"makes a Job at {job.schedule}, of " if job.schedule else "makes "
-        yield f"{spec.name} {makes}{job_words(job)}."
+        scaler = spec.autoscaler
+        if spec.origin == "autoscaler" and scaler is not None:
+            least = by_name[spec.namespace, spec.name]
+            fit, most = least.placed + spec.placed, scaler.max_replicas
+            fits = f"all {most} fit" if fit == most else f"of {most}, {fit or 'none'} {'fits' if fit == 1 else 'fit'}"
+            paid = f", {paid_words([spec])}" if spec.victims else ""
+            lead = f"{spec.name} has {range_words(scaler)} (HorizontalPodAutoscaler {scaler.name})"
+            # The sentence about its minimum comes before.
+            why = why_no_node(spec.stopped) if spec.stopped is not None and least.stopped is None else ()
+            yield " ".join((f"{lead}: {fits}{paid}.", *why))
+            yield from quota_words(spec, "replica", f"of {spec.name} besides its {scaler.min_replicas}")

@@ -24,11 +24,8 @@ def more_words(report: PlanReport) -> Iterator[str]:
     for spec in report.specs:
         if spec.origin == "more" and spec.daemon is None:
             yield from _awaited_words(spec)
-            # Says that the Job makes no other pod now, even if there is room.
             job = spec.job
-            if job is None or job.schedule or spec.suspended or spec.there < job.now:
-                pass
-            else:
+            if job is not None and not job.schedule and not spec.suspended and spec.there >= job.now:
                 left = "" if job.completions is None else f"; {job.succeeded} of {job.completions} have succeeded"
                 yield f"{spec.name} makes no other pod before one ends: it has {spec.there} of {job.now} at once{left}."
             yield from quota_words(spec, "more pod", _of(spec), lead="" if spec.wanted is None else "No: ")
@@ -54,10 +51,8 @@ def fit_words(specs: Sequence[PlannedSpec], what: str, of: str = "") -> str:
 
     ``24 more pods of Deployment cart fit without preemption, 50 if 9 pods are preempted``
 
-    Args:
-        specs: The specs that are counted together.
-        what: The noun for one of their pods.
-        of: Their owner; empty if the context names it.
+    The specs are counted together. ``what``: the noun for one of their pods; ``of``: their owner, unless the context
+    names it.
     """
     placed = sum(spec.placed for spec in specs)
     wanted = [spec.wanted for spec in specs if spec.wanted is not None]
@@ -72,12 +67,7 @@ def fit_words(specs: Sequence[PlannedSpec], what: str, of: str = "") -> str:
 
 
 def paid_words(specs: Sequence[PlannedSpec], *, named: bool = False) -> str:
-    """``if 2 pods are preempted and 1 that is ending is gone``; empty if no pod has to end.
-
-    Args:
-        specs: The specs that need the room.
-        named: True to name the preempted pods.
-    """
+    """``if 2 pods are preempted and 1 that is ending is gone``; empty if no pod has to end."""
     victims, leaving = len(_victims(specs)), len(_leaving(specs))
     who = listed(_names(_victims(specs)), most=_SHOWN_VICTIMS) if named else counted(victims, "pod")
     preempted = f"if {who} {_are(victims)} preempted" if victims else ""
@@ -202,15 +192,10 @@ def _answer(spec: PlannedSpec, silent: Sequence[str], *, guess: bool) -> str:
         return guessed(f"{fit_words([spec], 'more pod', of)}{where or ' now'}.{next_one}", guess=guess)
     short = spec.is_short
     # A pod placed on a silent node has a place but does not start.
-    lead = (
-        "No: "
-        if short
-        else ""
-        if any(node in silent for node in spec.nodes)
-        else "Only with preemption: "
-        if spec.preempted
-        else "Yes: "
-    )
+    lead = "No: "
+    if not short:
+        lead = "Only with preemption: " if spec.preempted else "Yes: "
+        lead = "" if any(node in silent for node in spec.nodes) else lead
     if spec.awaited is not None or spec.quota is not None:
         lead = "" if short else "There is room: "
     if guess:
@@ -221,7 +206,11 @@ def _answer(spec: PlannedSpec, silent: Sequence[str], *, guess: bool) -> str:
         paid = f", {paid_words([spec], named=True)}" if spec.victims else ""
         return f"{lead}1 more pod {of} fits, on {next(iter(spec.nodes))}{paid}."
     if _is_paid_for(spec):
-        return f"{lead}{_paid_answer(spec, spec.wanted)}."
+        alone, paid = spec.without_preemption, paid_words([spec], named=True)
+        fit = f"{alone or 'none'} of {spec.wanted} {'fit' if alone > 1 else 'fits'}"
+        fit += " without" if spec.preempted else " now"
+        lead += f"{counted(spec.wanted, 'more pod')} {of} fit {paid}"
+        return f"{lead} ({', '.join(_places(spec.nodes))}); {fit}."
     now = " now" if short and not spec.victims else ""
     return f"{lead}{fit_words([spec], 'more pod', of)}{now}{where}.{next_one}"
 
@@ -229,14 +218,6 @@ def _answer(spec: PlannedSpec, silent: Sequence[str], *, guess: bool) -> str:
 def _is_paid_for(spec: PlannedSpec) -> bool:
     """True if all wanted pods fit, but only if other pods end."""
     return spec.placed == spec.wanted and bool(spec.victims)
-
-
-def _paid_answer(spec: PlannedSpec, wanted: int) -> str:
-    """``3 more pods of Deployment web fit if shop/job-0 is preempted (2 on node-b1, 1 on node-a2); 1 of 3 fits …``."""
-    alone = spec.without_preemption
-    fit = f"{alone or 'none'} of {wanted} {'fit' if alone > 1 else 'fits'} {'without' if spec.preempted else 'now'}"
-    paid = paid_words([spec], named=True)
-    return f"{counted(wanted, 'more pod')} {_of(spec)} fit {paid} ({', '.join(_places(spec.nodes))}); {fit}"
 
 
 def nodes_words(nodes: Mapping[str, int]) -> str:
@@ -262,9 +243,7 @@ def _of(spec: PlannedSpec) -> str:
 def pending_words(specs: Sequence[PlannedSpec], *, leading: bool = False) -> Iterator[str]:
     """The pending pods that are placed before the requested ones, and the pods preempted for them.
 
-    Args:
-        specs: The pending specs.
-        leading: True if the answer begins with it, because the pod was named.
+    ``leading``: the answer begins with it, because the pod was named.
     """
     names, going = _names(_victims(specs)), _names(_leaving(specs))
     who = f"{listed(names, most=_SHOWN_VICTIMS)} {_are(len(names))} preempted for" if names else ""
@@ -289,17 +268,10 @@ def pending_words(specs: Sequence[PlannedSpec], *, leading: bool = False) -> Ite
     yield from _against_words(specs)
 
 
-# The sentences about quotas that admit fewer pods than are wanted.
-
-
 def quota_words(spec: PlannedSpec, what: str, of: str, lead: str = "") -> Iterator[str]:
     """``Quota compute admits 3 of 5 replicas of deployment/web: requests.cpu is then 1800m of 2.``; may be empty.
 
-    Args:
-        spec: The pods.
-        what: The noun for one of them.
-        of: Their owner, as ``of deployment/web``.
-        lead: The words before the sentence.
+    ``what``: the noun for one pod; ``of``: the owner, as ``of deployment/web``; ``lead``: the words before it.
     """
     quota = spec.quota
     if quota is not None:

@@ -13,7 +13,6 @@ from podrules.api.model.instant import instant
 from podrules.api.model.pod_reference import PodReference
 from podrules.node.lost_node import collected_within
 from podrules.scheduling.placement.preemption_victims import (
-    GoingVictim,
     NominatedNode,
     NoRoom,
     PreemptedFor,
@@ -21,7 +20,6 @@ from podrules.scheduling.placement.preemption_victims import (
     PreemptionRecord,
     Preemptor,
     Preemptors,
-    VictimPod,
 )
 from podrules.scheduling.scheduler.queue import QueuePosition
 
@@ -100,8 +98,11 @@ def _no_room(entry: NoRoom) -> str:
 
 
 def _victims(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
-    shown = preview.victims if wide else preview.victims[:_SHOWN]
-    names = [_victim(victim) for victim in shown]
+    shown, names = preview.victims if wide else preview.victims[:_SHOWN], []
+    for victim in shown:
+        violates = f", violates {_budgets(victim.violates)}" if victim.violates else ""
+        static = ", static: it keeps running" if victim.is_static else ""
+        names.append(f"{_pod(victim.pod)} (priority {victim.priority}{static}{violates})")
     rest = len(preview.victims) - len(shown)
     names += [f"{rest} more"] if rest else []
     yield f"would preempt {listed(names)} on {preview.nodes[0]}, then wait up to {preview.grace_seconds} s"
@@ -129,7 +130,10 @@ def nominated_words(nominated: NominatedNode, now: datetime | None) -> Iterator[
         return
     lead = "preemption made room on" if nominated.made_room else "status.nominatedNodeName is"
     yield f"{lead} {bounded(nominated.node)}: it is tried first; a reservation, not a guarantee"
-    going = [_going(victim, now, silent=nominated.silent) for victim in nominated.going]
+    going = []
+    for victim in nominated.going:
+        due = None if nominated.silent else instant(victim.gone_by)
+        going.append(f"{_pod(victim.pod)}{'' if due is None else f' (by {clock(due, now)})'}")
     if going:
         yield f"waits for {listed(going, most=_SHOWN)} to end"
     if nominated.silent:
@@ -139,11 +143,6 @@ def nominated_words(nominated: NominatedNode, now: datetime | None) -> Iterator[
         yield f"even without the pods that leave it {bounded(nominated.node)} does not fit: {why}"
     if nominated.rivals:
         yield f"{_pods(nominated.rivals)} of higher priority may take the place"
-
-
-def _going(victim: GoingVictim, now: datetime | None, *, silent: bool) -> str:
-    due = instant(victim.gone_by)
-    return _pod(victim.pod) if due is None or silent else f"{_pod(victim.pod)} (by {clock(due, now)})"
 
 
 def awaited_words(nominated: NominatedNode, now: datetime | None) -> tuple[str, ...]:
@@ -164,17 +163,13 @@ def awaited_words(nominated: NominatedNode, now: datetime | None) -> tuple[str, 
         return (f"no node fits, and {node} does not fit either once the pods that leave it are gone: {why}.",)
     by = ""
     if due is not None:
-        late = "overdue since" if _is_overdue(nominated, now) else "by"
+        last_due = instant(last.gone_by)
+        overdue = now is not None and last_due is not None and now > last_due
+        late = "overdue since" if overdue else "by"
         by = f", {late} {clock(due, now)}" if many == 1 else f", the last, {last.pod.name}, {late} {clock(due, now)}"
     preempted = _pods([victim.pod for victim in nominated.going if victim in nominated.victims])
     room = f"The scheduler preempted {preempted} to make room on {bounded(nominated.node)}, which it tries first"
     return f"waits for {victims} to end{by}.", f"{room}: no guarantee."
-
-
-def _is_overdue(nominated: NominatedNode, now: datetime | None) -> bool:
-    """True if all victims should have ended by now."""
-    due = instant(nominated.going[-1].gone_by)
-    return now is not None and due is not None and now > due
 
 
 def _nothing_ends(nominated: NominatedNode, now: datetime | None) -> str:
@@ -191,25 +186,20 @@ def queue_words(queue: QueuePosition) -> str:
     """The place of a pod in the scheduling queue."""
     before, higher = queue.position - 1, queue.higher_priority
     if queue.pending == 1:
-        before_words = "no other pod waits"
+        words = "no other pod waits"
     elif not before:
-        before_words = "it may be the first" if queue.tied else f"it is the first of {counted(queue.pending, 'pod')}"
+        words = "it may be the first" if queue.tied else f"it is the first of {counted(queue.pending, 'pod')}"
     else:
-        go = f"{counted(before, 'pod')} {'goes' if before == 1 else 'go'} before it"
-        if higher and higher < before:
-            before_words = f"{go}, {higher} by priority and {before - higher} by age"
-        else:
-            before_words = f"{go}, by {'priority' if higher else 'age'}"
-    return f"queue: {before_words}{_tied_words(queue.tied)}{_gated_words(queue.gated)}"
-
-
-def _tied_words(tied: int) -> str:
-    has = "has" if tied == 1 else "have"
-    return f"; {counted(tied, 'other pod')} {has} the same priority and creation time" if tied else ""
-
-
-def _gated_words(gated: int) -> str:
-    return f"; {counted(gated, 'gated pod')} {'is' if gated == 1 else 'are'} not in it" if gated else ""
+        by = f"{higher} by priority and {before - higher} by age"
+        if not higher or higher >= before:
+            by = f"by {'priority' if higher else 'age'}"
+        words = f"{counted(before, 'pod')} {'goes' if before == 1 else 'go'} before it, {by}"
+    if tied := queue.tied:
+        has = "has" if tied == 1 else "have"
+        words += f"; {counted(tied, 'other pod')} {has} the same priority and creation time"
+    if gated := queue.gated:
+        words += f"; {counted(gated, 'gated pod')} {'is' if gated == 1 else 'are'} not in it"
+    return f"queue: {words}"
 
 
 def preemptor_name(preempted: PreemptionRecord, *, whole: bool = False) -> str:
@@ -299,12 +289,6 @@ def _consequences(one: Preemptor) -> Iterator[str]:
 
 def _preemptor(one: Preemptor) -> str:
     return f"{_pod(one.pod)} (priority {one.priority})"
-
-
-def _victim(victim: VictimPod) -> str:
-    violates = f", violates {_budgets(victim.violates)}" if victim.violates else ""
-    static = ", static: it keeps running" if victim.is_static else ""
-    return f"{_pod(victim.pod)} (priority {victim.priority}{static}{violates})"
 
 
 def _budgets(names: Sequence[str]) -> str:

@@ -9,25 +9,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
+from podrules.api.names import meant_label
 
 from kubectl_plugin.views.words import amounts_apart, counted, listed, resource_amount
 from podrules.api.label_spelling import meant_label
 from podrules.api.model.node import Taint
+from podrules.api.model.pod import PodReference
 from podrules.api.model.pod_reference import PodReference
 from podrules.scheduling.placement.outcome import RejectedGroup, RejectedNode
 
 if TYPE_CHECKING:
-    from podrules.scheduling.scheduler.plugins.dynamic_resources.plugin import DevicePool
     from podrules.scheduling.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConflict
     from podrules.scheduling.scheduler.plugins.node_affinity import LabelMismatch
-    from podrules.scheduling.scheduler.plugins.node_ports import PortInUse
     from podrules.scheduling.scheduler.plugins.node_resources.columns import InsufficientResource
-    from podrules.scheduling.scheduler.plugins.node_volume_limits import VolumeLimit
-    from podrules.scheduling.scheduler.plugins.one_field import MissingFeature
     from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import TopologySkew
-    from podrules.scheduling.scheduler.plugins.taint_toleration import TaintEffect
     from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import ClaimMismatch
-    from podrules.scheduling.scheduler.plugins.volume_restrictions import DiskInUse
+
 
 _SHOWN_FACTS = 3
 
@@ -46,7 +43,11 @@ class PluginPhrases(Struct, frozen=True):
 
 def fact_words(node: RejectedNode) -> str:
     """What a node has and what the pod requests."""
-    words = "; ".join(_words(fact) for fact in node.facts[:_SHOWN_FACTS])
+    shown = [(type(fact).__name__, fact) for fact in node.facts[:_SHOWN_FACTS]]
+    words = "; ".join(
+        next(words.facts[kind](fact) for words in PLUGIN_PHRASES.values() if kind in words.facts)
+        for kind, fact in shown
+    )
     if len(node.facts) > _SHOWN_FACTS:
         words += f"; and {len(node.facts) - _SHOWN_FACTS} more"
     if node.also:
@@ -82,15 +83,6 @@ _INSUFFICIENT: Final = "Insufficient "
 _NEED_KEYS: Final = {"PodTopologySpread": "topology spread", "InterPodAffinity": "required pod affinity"}
 
 
-def _words(fact: object) -> str:
-    kind = type(fact).__name__
-    return next(words.facts[kind](fact) for words in PLUGIN_PHRASES.values() if kind in words.facts)
-
-
-def _taint(fact: TaintEffect) -> str:
-    return f"has {Taint(fact.key, fact.value, fact.effect).text}"
-
-
 def _label(fact: LabelMismatch) -> str:
     values = f" {', '.join(fact.values)}" if fact.values else ""
     has = "lacks it" if fact.actual is None else f"has {fact.actual or 'an empty value'}"
@@ -98,26 +90,6 @@ def _label(fact: LabelMismatch) -> str:
     return (
         f"{has}: {fact.field} wants {fact.key} {fact.operator}{values}{f' (Kubernetes sets {meant})' if meant else ''}"
     )
-
-
-def _port(fact: PortInUse) -> str:
-    return f"port {fact.port}/{fact.protocol} is {_pod(fact.by)}'s"
-
-
-def _disk(fact: DiskInUse) -> str:
-    return f"{fact.disk} is held by {listed([_pod(pod) for pod in fact.by], most=3) or 'another pod'}"
-
-
-def _volume_limit(fact: VolumeLimit) -> str:
-    return f"{fact.driver}: {fact.attached} attached + {fact.added} > {fact.limit}"
-
-
-def _feature(fact: MissingFeature) -> str:
-    return f"does not declare {fact.feature}"
-
-
-def _device_pool(fact: DevicePool) -> str:
-    return f"pool {fact.pool}: {fact.in_use} of {counted(fact.devices, 'device')} in use"
 
 
 def _pod(pod: PodReference) -> str:
@@ -185,7 +157,9 @@ PLUGIN_PHRASES: Final[dict[str, PluginPhrases]] = {
     "NodeUnschedulable": PluginPhrases("is cordoned", "are cordoned"),
     "NodeName": PluginPhrases("is not the one it names", "are not the one it names"),
     "TaintToleration": PluginPhrases(
-        "has a taint that it does not tolerate", "have taints that it does not tolerate", {"TaintEffect": _taint}
+        "has a taint that it does not tolerate",
+        "have taints that it does not tolerate",
+        {"TaintEffect": lambda fact: f"has {Taint(fact.key, fact.value, fact.effect).text}"},
     ),
     "NodeAffinity": PluginPhrases(
         f"does not {_DOES_NOT_MATCH}",
@@ -193,7 +167,11 @@ PLUGIN_PHRASES: Final[dict[str, PluginPhrases]] = {
         {"LabelMismatch": _label},
         {"satisfy plugin(s) [NodeAffinity]": ("is not its node", "are not its node")},
     ),
-    "NodePorts": PluginPhrases("has its host port in use", "have its host port in use", {"PortInUse": _port}),
+    "NodePorts": PluginPhrases(
+        "has its host port in use",
+        "have its host port in use",
+        {"PortInUse": lambda fact: f"port {fact.port}/{fact.protocol} is {_pod(fact.by)}'s"},
+    ),
     "NodeResourcesFit": PluginPhrases(
         "has as many pods as it may", "have as many pods as they may", {"InsufficientResource": _resource}
     ),
@@ -216,7 +194,11 @@ PLUGIN_PHRASES: Final[dict[str, PluginPhrases]] = {
     "VolumeRestrictions": PluginPhrases(
         "has its disk in use",
         "have its disk in use",
-        {"DiskInUse": _disk},
+        {
+            "DiskInUse": lambda fact: (
+                f"{fact.disk} is held by {listed(list(map(_pod, fact.by)), most=3) or 'another pod'}"
+            )
+        },
         {ONE_POD: (f"is {_OTHER_HAS_CLAIM}", f"are {_OTHER_HAS_CLAIM}")},
     ),
     "VolumeBinding": PluginPhrases("cannot use its volumes", "cannot use its volumes", {"ClaimMismatch": _claim}),
@@ -226,14 +208,21 @@ PLUGIN_PHRASES: Final[dict[str, PluginPhrases]] = {
     "NodeVolumeLimits": PluginPhrases(
         "can attach no more volumes",
         "can attach no more volumes",
-        {"VolumeLimit": _volume_limit},
+        {"VolumeLimit": lambda fact: f"{fact.driver}: {fact.attached} attached + {fact.added} > {fact.limit}"},
         {" CSI driver is not installed on the node": ("lacks its volume's driver", "lack its volume's driver")},
     ),
     "DynamicResources": PluginPhrases(
-        "has no devices for it", "have no devices for it", {"ClaimMismatch": _claim, "DevicePool": _device_pool}
+        "has no devices for it",
+        "have no devices for it",
+        {
+            "ClaimMismatch": _claim,
+            "DevicePool": lambda fact: f"pool {fact.pool}: {fact.in_use} of {counted(fact.devices, 'device')} in use",
+        },
     ),
     "NodeDeclaredFeatures": PluginPhrases(
-        "lacks a kubelet feature", "lack a kubelet feature", {"MissingFeature": _feature}
+        "lacks a kubelet feature",
+        "lack a kubelet feature",
+        {"MissingFeature": lambda fact: f"does not declare {fact.feature}"},
     ),
 }
 """The phrases by plugin; for a plugin without an entry, its name is shown."""

@@ -1,4 +1,4 @@
-"""The tables of topology spread: domains of hard constraints, and the terms of the scores of soft ones."""
+"""How evenly pods are spread: domains of hard constraints, the scores of soft ones, and the skew of workloads."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Final
 
 from kubectl_plugin.render.page import Table
 from kubectl_plugin.views.words import counted, listed
-from podrules.scheduling.placement.outcome import ConstraintSpread, NodeScore, NormalizedScores, SoftSpreadScore
+from podrules.scheduling.placement.outcome import ConstraintSpread, NodeScore, NormalizedScores
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadTerm
-from podrules.scheduling.skew import ConstraintSkew, UncountedNodes, UncountedReason
+from podrules.scheduling.skew import ConstraintSkew, UncountedReason
 
 _SHOWN_VALUES = 3
 
@@ -33,19 +33,17 @@ def spread_table(constraints: Sequence[ConstraintSpread]) -> Table:
 
 
 def _constraint_rows(entry: ConstraintSpread) -> Iterator[tuple[str, ...]]:
+    least = f"least {entry.minimum}"
     if len(entry.domains) < entry.min_domains:
         least = f"least 0, because of {counted(len(entry.domains), 'domain')} where minDomains is {entry.min_domains}"
-    else:
-        least = f"least {entry.minimum}"
     yield "", "", "", f"{entry.topology_key}, maxSkew {entry.max_skew}, {least} ({entry.field})"
     for domain in entry.domains:
+        state = "fits"
         if not domain.fits:
-            domain_words = f"{domain.value}: more than maxSkew {entry.max_skew}"
+            state = f"more than maxSkew {entry.max_skew}"
         elif domain.rejected_by:
-            domain_words = f"{domain.value}: counts, but no node of it takes the pod ({listed(domain.rejected_by)})"
-        else:
-            domain_words = f"{domain.value}: fits"
-        yield str(domain.matching), str(domain.with_pod), str(domain.skew), domain_words
+            state = f"counts, but no node of it takes the pod ({listed(domain.rejected_by)})"
+        yield str(domain.matching), str(domain.with_pod), str(domain.skew), f"{domain.value}: {state}"
     if entry.domains and all(domain.with_pod == domain.matching for domain in entry.domains):
         yield "", "", "", "the pod itself does not count: its labels do not match the selector"
     if entry.left_out:
@@ -67,17 +65,22 @@ def score_tables(scores: Sequence[NodeScore], normalized: Sequence[NormalizedSco
     if scored:
         own = [one for one in normalized if one.plugin == "PodTopologySpread"]
         cut = "cut" if len(own) == 1 else "rounded"
+        soft_rows = []
         # A row for each constraint, from the first node that has all topology keys.
-        weights: list[tuple[str, ...]] = []
-        terms = next((soft.terms for _, soft in scored if soft.terms), ())
-        for term in terms:
+        for term in next((soft.terms for _, soft in scored if soft.terms), ()):
             weight = f"weight {_ln(term)} = {term.weight:.3f} ({counted(term.domains, 'domain')} + 2)"
             adds = f"maxSkew {term.max_skew} adds {term.max_skew - 1}"
-            weights.append(("", "", "", "", f"{term.topology_key}: {weight}, {adds} ({term.field})"))
+            soft_rows.append(("", "", "", "", f"{term.topology_key}: {weight}, {adds} ({term.field})"))
+        for node, soft in scored:
+            terms = "ignored: it lacks a topology key"
+            if soft.terms:
+                terms = f"{' + '.join(map(_part, soft.terms))} = {sum(term.score for term in soft.terms):.2f}"
+            score, of_100 = str(soft.normalized * soft.weight), f"{soft.normalized} x {soft.weight}"
+            soft_rows.append((score, of_100, str(soft.raw), node, terms))
         yield Table(
             f"Soft topology spread (ScheduleAnyway), the fewer pods the better; raw is {cut}",
             ("score", "of 100", "raw", "node", "terms"),
-            (*weights, *(_soft_row(node, soft) for node, soft in scored)),
+            tuple(soft_rows),
             right=frozenset({0, 1, 2}),
         )
     rows: list[tuple[str, ...]] = []
@@ -85,19 +88,10 @@ def score_tables(scores: Sequence[NodeScore], normalized: Sequence[NormalizedSco
         rows.append((f"before {one.before}: raw cut" if one.before else one.plugin, "", one.formula))
         formula = one.formula.replace("most", str(one.most)).replace("least", str(one.least))
         for value in one.values[:_SHOWN_VALUES]:
-            node = value.node if value.nodes == 1 else f"{value.node} and {value.nodes - 1} more"
-            rows.append(("", node, f"{formula.replace('raw', str(value.raw))} = {value.score}"))
+            name = value.node if value.nodes == 1 else f"{value.node} and {value.nodes - 1} more"
+            rows.append(("", name, f"{formula.replace('raw', str(value.raw))} = {value.score}"))
     if rows:
         yield Table("NormalizeScore, cut to whole numbers", ("plugin", "node", "of 100"), tuple(rows))
-
-
-def _soft_row(node: str, soft: SoftSpreadScore) -> tuple[str, ...]:
-    terms = "ignored: it lacks a topology key"
-    if soft.terms:
-        total = sum(term.score for term in soft.terms)
-        terms = f"{' + '.join(_part(term) for term in soft.terms)} = {total:.2f}"
-    score = str(soft.normalized * soft.weight)
-    return score, f"{soft.normalized} x {soft.weight}", str(soft.raw), node, terms
 
 
 def _part(term: SpreadTerm) -> str:
@@ -112,9 +106,6 @@ def _ln(term: SpreadTerm) -> str:
     return f"ln {term.domains + 2}"
 
 
-# The words for how evenly pods are spread by their constraints.
-
-
 def skew_words(one: ConstraintSkew) -> str:
     """``skew 3 > maxSkew 1 now``, ``skew 1 within maxSkew 1 now``."""
     return f"skew {one.skew} {'>' if one.exceeded else 'within'} maxSkew {one.max_skew} now"
@@ -127,15 +118,13 @@ def domain_words(one: ConstraintSkew) -> str:
     if one.least_in is None:
         verb = "is" if one.domains == 1 else "are"
         least = f"least counts as 0, because {counted(one.domains, 'domain')} {verb} fewer than minDomains"
-    more = "".join(f"; {_uncounted_words(entry)}" for entry in one.uncounted if one.most > 1)
-    return f"{one.most_in} has {one.most}, {least} ({one.topology_key}, {kind}){more}"
-
-
-def _uncounted_words(entry: UncountedNodes) -> str:
-    one = entry.nodes == 1
-    who = f"{entry.node} does" if one else f"{entry.nodes} nodes, such as {entry.node}, do"
-    why = _UNCOUNTED[entry.why][not one].format(key=entry.key)
-    return f"{who} not count: {'it' if one else 'they'} {why}"
+    words = f"{one.most_in} has {one.most}, {least} ({one.topology_key}, {kind})"
+    for entry in one.uncounted if one.most > 1 else ():
+        several = entry.nodes != 1
+        who = f"{entry.nodes} nodes, such as {entry.node}, do" if several else f"{entry.node} does"
+        why = _UNCOUNTED[entry.why][several].format(key=entry.key)
+        words += f"; {who} not count: {'they' if several else 'it'} {why}"
+    return words
 
 
 _UNTOLERATED: Final = "a taint that the pod does not tolerate (nodeTaintsPolicy)"
