@@ -69,9 +69,8 @@ _NAMED: Final = {
 
 def verdict(report: PodReport, now: datetime | None) -> Verdict:
     """The verdict on a pod: one or two sentences with severity and code, and what they lack."""
-    lacking_words: list[str] = []
     node = report.status.node if report.status is not None else None
-    lacking_words += assumed_words(one for one in report.lacks if node is None or one.resource != "nodes")
+    lacking_words = [*assumed_words(one for one in report.lacks if node is None or one.resource != "nodes")]
     if node is not None and any(one.resource == "nodes" for one in report.lacks):
         away = (one.node for one in report.moving if one.reach is Reach.UNKNOWN and one.node != node.name)
         name = next(away, node.name)
@@ -389,25 +388,18 @@ def _running(report: PodReport, status: PodStatusReport) -> Iterator[Verdict]:
     yield (_notice if best_effort else _fine)(VerdictCode.RUNNING, _standing(report))
     if status.resize:
         resize = f"An in-place resize is not done: {_resize_words(status)}."
-        # What a deferred resize waits for.
-        room_words: list[str] = []
-        if report.resize_room is None or status.node is None:
-            pass
-        else:
-            lacks = listed(
-                [resource_amount(name, amount, enough=True) for name, amount in report.resize_room.lacks.items()]
-            )
-            names = [f"{pod.namespace}/{pod.name}" for pod in (*report.resize_room.leaving, *report.resize_room.pods)]
-            pods, one = listed(names, most=3), len(names) == 1
-            free = f"enough is free without {pods}"
-            if report.resize_room.leaving and not report.resize_room.pods:
-                verb, end = ("is", "has ended") if one else ("are", "have ended")
-                free = f"enough is free once {pods}, which {verb} being deleted, {end}"
+        waits, room = [], report.resize_room
+        if room is not None and status.node is not None:
+            # What a deferred resize waits for.
+            lacks = listed([resource_amount(name, amount, enough=True) for name, amount in room.lacks.items()])
+            names = [f"{pod.namespace}/{pod.name}" for pod in (*room.leaving, *room.pods)]
+            free = f"enough is free without {listed(names, most=3)}"
+            if room.leaving and not room.pods:
+                verb, end = ("is", "has ended") if len(names) == 1 else ("are", "have ended")
+                free = f"enough is free once {listed(names, most=3)}, which {verb} being deleted, {end}"
             none = "even without all other pods that were read and may be removed it is not enough"
-            room_words.append(
-                f"{status.node.name} lacks {lacks} for it: {free if report.resize_room.enough else none}."
-            )
-        yield _notice(VerdictCode.RESIZE_PENDING, resize, *room_words)
+            waits.append(f"{status.node.name} lacks {lacks} for it: {free if room.enough else none}.")
+        yield _notice(VerdictCode.RESIZE_PENDING, resize, *waits)
     if report.termination.processes and report.termination.grace.seconds == 0:
         force = "A plain delete is a force delete here: its grace period is 0."
         yield _notice(VerdictCode.NO_GRACE_PERIOD, force)

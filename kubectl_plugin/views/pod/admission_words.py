@@ -1,4 +1,4 @@
-"""Pods that the API server rejects: what to do, and what explains it; and the Pod Security warning."""
+"""What the API server does with a new pod: why it rejects it and what to do, its dry run, and the own webhook."""
 
 from __future__ import annotations
 
@@ -141,47 +141,33 @@ def pod_security_section(warning: str) -> Section:
     return Section("Pod Security", (f"warns: {warning}",) if warning else ())
 
 
-# The result of the API server's dry run in words.
-
-
 def dry_run_section(report: DryRunReport | None) -> Section:
     """The verdict on each object, the warnings, and what admission adds; empty without a dry run."""
-    return Section("Dry run", tuple(_lines(report)) if report is not None else ())
-
-
-def _lines(report: DryRunReport) -> Iterator[str]:
+    if report is None:
+        return Section("Dry run", ())
+    lines = []
     for verdict in report.verdicts:
         name = "the pod that it makes" if verdict.object == "pod" else verdict.object
+        words = f"the API server accepts {'this change of it' if verdict.applied else 'it'}"
         if verdict.unanswered:
-            verdict_words = f"{name}: no answer: {verdict.unanswered}"
+            words = f"no answer: {verdict.unanswered}"
         elif verdict.refusal:
-            verdict_words = f"{name}: refused"
-        else:
-            verdict_words = f"{name}: the API server accepts {'this change of it' if verdict.applied else 'it'}"
-        yield verdict_words
+            words = "refused"
+        lines.append(f"{name}: {words}")
     if report.unanswered:
-        yield "the rest of this page is computed locally, without the API server"
+        lines.append("the rest of this page is computed locally, without the API server")
     elif not report.refusal:
-        yield "asked as you: its controller may get another answer if rules depend on the user"
-    for warning in report.warnings:
-        yield f"warning: {warning}"
+        lines.append("asked as you: its controller may get another answer if rules depend on the user")
+    lines += [f"warning: {warning}" for warning in report.warnings]
     # A line for each plugin or webhook, in the order of the fields.
     ordered = sorted(report.added, key=lambda one: one.by)
     for by, group in groupby(ordered, key=lambda one: one.by):
-        items = list(group)
-        for verb, some in (
-            ("added", [one for one in items if not one.changed]),
-            ("changed", [one for one in items if one.changed]),
-        ):
-            if some:
-                yield f"{verb} at admission{_by_words(by)}: {listed([one.what for one in some])}"
+        items, by_whom = list(group), f" by {by}" if by else ", by a webhook or policy that is not recorded"
+        for verb, changed in (("added", False), ("changed", True)):
+            if some := [one.what for one in items if one.changed is changed]:
+                lines.append(f"{verb} at admission{by_whom}: {listed(some)}")
+    return Section("Dry run", tuple(lines))
 
-
-def _by_words(by: str) -> str:
-    return f" by {by}" if by else ", by a webhook or policy that is not recorded"
-
-
-# What the webhook of kubectl qos does to a new pod, in words.
 
 _SHOWN: Final = 3
 """Constraints that are named before they are counted."""

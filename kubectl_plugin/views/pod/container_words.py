@@ -24,24 +24,8 @@ _BACK_OFF: Final = "back-off "
 _FATAL: Final = re.compile(r"\b(panic|fatal|FATAL|Exception in thread|Caused by|level=(fatal|error)|[Ee]rror:)")
 _ERROR: Final = "Error"
 """The kubelet's word for any end with an exit code other than 0."""
-_NAMES: Final = (
-    "HUP",
-    "INT",
-    "QUIT",
-    "ILL",
-    "TRAP",
-    "ABRT",
-    "BUS",
-    "FPE",
-    "KILL",
-    "USR1",
-    "SEGV",
-    "USR2",
-    "PIPE",
-    "ALRM",
-    "TERM",
-)
-_SIGNALS: Final = dict(enumerate(_NAMES, start=1)) | {24: "XCPU", 25: "XFSZ", 31: "SYS"}
+_NAMES: Final = "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM"
+_SIGNALS: Final = dict(enumerate(_NAMES.split(), start=1)) | {24: "XCPU", 25: "XFSZ", 31: "SYS"}
 """The names of Linux on most machines: signal(7)."""
 
 
@@ -50,27 +34,19 @@ def container_words(
 ) -> str:
     """``CrashLoopBackOff, 12 restarts in 39 h, last exit 1 (Error) 3 min ago: back-off …``.
 
-    Args:
-        one: The container.
-        now: The present.
-        since: When its pod started (status.startTime); None if unknown.
-        whole: Whether to print the kubelet's whole message, and that a ready container runs.
+    ``since``: when its pod started (status.startTime); ``whole``: with the kubelet's whole message, and also for a
+    ready container that it runs.
     """
     if one.end is not None:
         facts, message = [f"ended with {end_words(one.end, one, now)}"], one.end.message
     elif one.state is StateKind.RUNNING:
-        if one.ready and not whole:
-            running = []
-        else:
+        facts, message = [], ""
+        if not one.ready or whole:
             lasts = for_words(one.started_at, now)
-            runs = f"runs{f' {lasts}' if lasts else ''}"
-            if one.kind is ContainerKind.INIT:
-                running = [runs]
-            elif one.started is False:
-                running = [runs, "not started yet (startupProbe or postStart)"]
-            else:
-                running = [runs, "ready" if one.ready else "not ready"]
-        facts, message = running, ""
+            facts.append(f"runs{f' {lasts}' if lasts else ''}")
+            if one.kind is not ContainerKind.INIT:
+                ready = "ready" if one.ready else "not ready"
+                facts.append(ready if one.started is not False else "not started yet (startupProbe or postStart)")
     else:
         facts, message = [one.reason or "waits"], one.message
         # How long the kubelet waits says less than why the container ended.
@@ -86,13 +62,7 @@ def container_words(
 
 
 def end_words(end: Termination, one: ObservedContainer, now: datetime | None) -> str:
-    """``exit 1 (Error) 3 min ago``, ``exit 137 (signal 9, SIGKILL)``, ``exit 137 (OOMKilled, memory limit 128Mi)``.
-
-    Args:
-        end: How it ended.
-        one: The container.
-        now: The present.
-    """
+    """``exit 1 (Error) 3 min ago``, ``exit 137 (signal 9, SIGKILL)``, ``exit 137 (OOMKilled, memory limit 128Mi)``."""
     named = windows_exit(end.exit_code)
     facts = [end.reason] if end.reason and not (end.reason == _ERROR and (end.signal or named)) else []
     facts += [named.name] if named is not None else []

@@ -62,29 +62,25 @@ def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
     stakes = report.stakes
     if stakes is None:
         raise ValueError("only a force deletion has stakes")
-    if stakes.eviction_refused is None:
-        budget_lines = ()
-    else:
-        helps = () if stakes.eviction_hold is None else (remedy_words(stakes.eviction_hold, stakes.eviction_way),)
-        budget_lines = (
-            f"an eviction would be refused: {stakes.eviction_refused}",
-            *helps,
-            "a deletion does not check budgets",
-        )
+    budget_lines = []
+    if stakes.eviction_refused is not None:
+        budget_lines.append(f"an eviction would be refused: {stakes.eviction_refused}")
+        if stakes.eviction_hold is not None:
+            budget_lines.append(remedy_words(stakes.eviction_hold, stakes.eviction_way))
+        budget_lines.append("a deletion does not check budgets")
     if stakes.owner.kind and (bound := bound_words(stakes.volumes, stakes.node, pending=True)):
         owner_line = f"{stakes.owner.kind} {stakes.owner.name}: {bound}"
     else:
         idle = stakes.safety is ForceSafety.SAFE
         replaced = has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None)
         owner_line = owner_risk(stakes.owner, idle=idle, replaced=replaced)
+    volumes = tuple(Row((guard.volume, guard_words(guard, stakes.node.reach))) for guard in stakes.volumes)
     sections = (
         Section("Owner", (owner_line,)),
         Section("Members", (*_member_lines(stakes.members), *_third_way(report.name, stakes))),
         Section("Node", (reach_words(stakes.node, stakes.renewed, now),)),
-        Section(
-            "Volumes", tuple(Row((guard.volume, guard_words(guard, stakes.node.reach))) for guard in stakes.volumes)
-        ),
-        Section("Budget", budget_lines),
+        Section("Volumes", volumes),
+        Section("Budget", tuple(budget_lines)),
         Section("Stops", tuple(_stop_lines(report, stakes, now))),
         versions_section(report.version_notes),
         unread_section(report.unread),
@@ -103,16 +99,15 @@ def nothing_at_stake_page(report: DeletionReport) -> Page:
     kept = holder_words(report.finalizers) if report.finalizers else "the object is gone at once"
     field = report.plan.grace.source.value
     stops = Section("Stops", (f"no process of it runs ({field}); {kept}",))
-    commands_where_safe: list[Command] = []
-    commands_where_safe.append(qos("explain pod/{}", report.name, namespace=report.namespace))
+    next_commands = [qos("explain pod/{}", report.name, namespace=report.namespace)]
     if report.refusal is None:
-        commands_where_safe.append(_confirmed(report))
+        next_commands.append(_confirmed(report))
     return Page(
         title=f"pod/{report.name} in namespace {report.namespace}",
         verdict=_nothing_at_stake(report),
         severity=Severity.FINE,
         parts=(stops, versions_section(report.version_notes)),
-        next_commands=tuple(commands_where_safe),
+        next_commands=tuple(next_commands),
     )
 
 
@@ -156,20 +151,14 @@ def _sentences(report: DeletionReport, stakes: Stakes, now: datetime | None) -> 
     refused = report.refusal
     if (report.outcome is StepOutcome.NOT_CONFIRMED or refused is not None) and not _may_not_delete(report):
         yield from safer(stakes, now, held, forcible=refused is None)
-    yield from _refused(report) or (_verdict(report),)
+    dry_run = "Dry run of a deletion without grace: nothing is stored."
+    doing = dry_run if report.dry_run else "Deleting it without grace, as you confirmed."
+    yield from _refused(report) or (f"{_ADD_CONFIRM}." if report.outcome is StepOutcome.NOT_CONFIRMED else doing,)
 
 
 def _may_not_delete(report: DeletionReport) -> bool:
     """Whether the user may not delete it with grace either."""
     return report.refusal is not None and report.refusal.verb == "delete"
-
-
-def _verdict(report: DeletionReport) -> str:
-    if report.outcome is StepOutcome.NOT_CONFIRMED:
-        return f"{_ADD_CONFIRM}."
-    if report.dry_run:
-        return "Dry run of a deletion without grace: nothing is stored."
-    return "Deleting it without grace, as you confirmed."
 
 
 def _member_lines(members: Members | None) -> tuple[str, ...]:
@@ -254,13 +243,7 @@ def _next_commands(report: DeletionReport, stakes: Stakes) -> Iterator[Command]:
 
 
 def state_words(pod: ObjectMeta, steps: Iterable[Step], *, sure: bool) -> Iterator[str | Prose]:
-    """What an incomplete deletion has done, and how to continue.
-
-    Args:
-        pod: The pod.
-        steps: What was done so far.
-        sure: Whether the last request was answered.
-    """
+    """What an incomplete deletion of a pod has done, and how to continue; ``sure``: the last request was answered."""
     done = {step.kind: step for step in steps}
     named, place = f"pod/{pod.name}", pod.namespace
     if StepKind.DELETED in done:

@@ -1,4 +1,4 @@
-"""The state of a pod in words: its phase, whether it is Ready, and the containers that do not run as they should."""
+"""The state of a pod in words: its phase, the containers that do not run as they should, and repeated warnings."""
 
 from __future__ import annotations
 
@@ -109,12 +109,13 @@ def state_verdict(health: Health, now: datetime | None) -> Verdict:
     code, severity = health_verdict(health, now)
     lead, why = _state(health, now)
     # The ephemeral containers that do not run as they should; they do not affect the state of the pod.
-    debuggers: list[str] = []
-    for one in ephemeral_trouble(health, now)[:_MOST_NAMED]:
-        never = "; it is never restarted" if one.end is not None else ""
-        debuggers.append(f"Ephemeral container {quoted(one.name)} {container_words(one, now)}{never}.")
-    sentences = (f"{state_line(health, now)}.", *_further(health), *debuggers)
-    return Verdict(code, severity, sentences, lead=lead if why else "")
+    debuggers = [
+        f"Ephemeral container {quoted(one.name)} {container_words(one, now)}"
+        f"{'; it is never restarted' if one.end is not None else ''}."
+        for one in ephemeral_trouble(health, now)[:_MOST_NAMED]
+    ]
+    state = ": ".join(filter(None, (lead, why)))
+    return Verdict(code, severity, (f"{state}.", *_further(health), *debuggers), lead=lead if why else "")
 
 
 def _further(health: Health) -> Iterator[str]:
@@ -199,8 +200,6 @@ def _not_ready(health: Health, now: datetime | None) -> Iterator[str]:
         yield health.unready.rstrip(". ")
 
 
-# A stuck pod in words: the repeated warning, what `kubectl qos why` says about it, and what still runs.
-
 _MAX_READ: Final = 1024
 """The most characters of a message that are looked up: events have no more (NoteLengthLimit)."""
 _NAMED: Final = 2
@@ -278,9 +277,6 @@ def unseen_words(unseen: UnprocessedPod) -> Iterator[str]:
         yield f"Check that a scheduler of that name runs; the default is {quoted(DEFAULT_SCHEDULER_NAME)}."
 
 
-# Commands that show more about a pod that does not run as it should.
-
-
 def health_commands(health: Health, pod: str, namespace: str, now: datetime | None) -> Iterator[Command]:
     """The next commands for the container that the state names first.
 
@@ -288,21 +284,19 @@ def health_commands(health: Health, pod: str, namespace: str, now: datetime | No
     container that never ran because of its image or configuration, and a failed probe: the events. A kill because of
     memory: the glossary, which says what helps.
     """
+    broken = (*health.of_kind(TroubleKind.HELD_UP), *health.of_kind(TroubleKind.ENDED))
     if health.phase == "Failed":
         worst = next((one for one in health.containers if one.end is not None and one.end.exit_code), None)
+    elif broken:
+        worst = health.container(broken[0].container)
     else:
-        broken = (*health.of_kind(TroubleKind.HELD_UP), *health.of_kind(TroubleKind.ENDED))
-        if broken:
-            worst = health.container(broken[0].container)
-        else:
-            worst = next(iter(lately_ended(health, now)), None)
+        worst = next(iter(lately_ended(health, now)), None)
+    # The state then says too little.
+    unclear = health.phase == "Unknown" or (health.phase == "Running" and not health.ready)
     if worst is not None and worst.latest is not None:
         before = " --previous" if worst.end is None else ""
         yield kubectl(f"logs {{}} -c {{}}{before}", pod, worst.name, namespace=namespace)
         if worst.latest.reason == OOM_KILLED:
             yield why(OOM_KILLED, comment="what helps")
-    elif health.bound and (
-        state_verdict(health, now).severity is Severity.TROUBLE
-        or (health.phase == "Unknown" or (health.phase == "Running" and not health.ready))
-    ):
+    elif health.bound and (unclear or state_verdict(health, now).severity is Severity.TROUBLE):
         yield kubectl("describe pod {}", pod, namespace=namespace)

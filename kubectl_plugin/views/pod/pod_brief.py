@@ -1,4 +1,4 @@
-"""A pod's default page: the deciding facts and the trouble, a line each; ``-o wide`` has the rest."""
+"""A pod's default page: the deciding facts and the trouble, a line each; and the sections that ``-o wide`` extends."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Final
 
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Row, Section
-from kubectl_plugin.reports.pod.oom import OOMOnNode
-from kubectl_plugin.reports.pod.pod_pressure import OOMStandingReport, PodPressureReport
 from kubectl_plugin.reports.pod.pod_priority import PriorityReport
 from kubectl_plugin.reports.pod.pod_report import MUTATING_WEBHOOKS, PodReport
 from kubectl_plugin.views.caveats import unread_lines, versions_section
@@ -73,23 +71,16 @@ def brief_sections(report: PodReport, now: datetime | None) -> Iterator[Section]
     forced = Section("Force delete", ()) if said else force_section(report, now, wide=False)
     yield forced
     # The volumes that nothing protects.
-    writers: list[Row] = []
-    node = report.status.node if report.status is not None else None
-    reach = node.reach.reach if node is not None and node.reach is not None else Reach.UNKNOWN
-    for guard in report.guards:
-        if unfenced_from(guard, reach):
-            writers.append(Row((guard.volume, guard_words(guard, reach))))
+    reach = _reach(report).reach
+    writers = [Row((one.volume, guard_words(one, reach))) for one in report.guards if unfenced_from(one, reach)]
     yield Section("Writers", tuple(writers))
     yield second_writers_section(report.second_writers, wide=False)
     yield moving_section(report.moving, now)
     # The topmost owner, unless what a force delete risks names it.
-    if not report.owners:
-        owner = Section("Owner", ())
-    else:
-        name = f"{report.owners[-1].kind} {report.owners[-1].name}"
+    for owner in report.owners[-1:]:
+        name = f"{owner.kind} {owner.name}"
         named = any(name in line for line in forced.lines if isinstance(line, str))
-        owner = Section("Owner", () if named else (name,))
-    yield owner
+        yield Section("Owner", () if named else (name,))
     yield budget_section(report.budgets)
     yield pod_security_section(report.warning)
     yield Section("Webhook", tuple(webhook_lines(report.webhook)))
@@ -108,50 +99,35 @@ def _oom(report: PodReport) -> Iterator[str]:
     values = {score.value for entry in report.oom for score in entry.containers}
     places = distinct_places(report.pressure)
     if not any(entry.oom_of(OOMScope.GLOBAL) for entry in places):
-        several = len(report.oom) > 1
         idle = "; no process of it runs now: nothing to kill" if any(entry.idle for entry in places) else ""
         bound = report.status is not None and report.status.node is not None
-        on = " on " if several else " as on "
-        scores = listed(
-            [
-                _scores(entry) + (f"{on}{entry.node}" if entry.node and not bound else "")
-                for entry in report.oom
-                if entry.containers
-            ]
-        )
-        yield f"{scores}{idle}" if scores else "none: it has no containers"
+        scores = []
+        for one in report.oom:
+            if one.containers:
+                # ``937``, ``991 to 999 for 30 containers``.
+                own = [score.value for score in one.containers]
+                least, most = min(own), max(own)
+                words = str(least) if least == most else f"{least} to {most} for {counted(len(own), 'container')}"
+                on = f"{' on ' if len(report.oom) > 1 else ' as on '}{one.node}"
+                scores.append(f"{words}{on if one.node and not bound else ''}")
+        yield f"{listed(scores)}{idle}" if scores else "none: it has no containers"
     for entry in places:
         standing = entry.oom_of(OOMScope.GLOBAL)
         if standing is not None:
-            # ``873-999 (exporter)``: from the lowest to that of the container that is killed first, by name if they differ.
+            # ``873-999 (exporter)``: from the lowest to that of the container that is killed first.
             place, least = standing.place, min(values, default=0)
-            if values == {place.oom_score_adj}:
-                first = str(place.oom_score_adj)
-            else:
-                first = f"{f'{least}-' if least < place.oom_score_adj else ''}{place.oom_score_adj} ({place.container})"
-            yield f"{first}; {ASSUMED[entry.assumption]}{_rank(entry, standing)}"
+            first = str(place.oom_score_adj)
+            if values != {place.oom_score_adj}:
+                first = f"{f'{least}-' if least < place.oom_score_adj else ''}{first} ({place.container})"
+            rank = f"kill order {ordinal(place.rank)} of {counted(standing.of, 'container')}"
+            evicted = next((one for one in entry.evictions if one.signal is Signal.MEMORY_AVAILABLE), None)
+            if entry.critical:
+                rank += ", never evicted"
+            elif evicted is not None:
+                rank += f", eviction {ordinal(evicted.place.rank)} of {counted(evicted.of, 'pod')}"
+            unmeasured = "" if place.rss is not None else "; usage unknown"
+            yield f"{first}; {ASSUMED[entry.assumption]}{rank}{unmeasured}"
         yield from own_limit_lines(entry, wide=False)
-
-
-def _rank(entry: PodPressureReport, standing: OOMStandingReport) -> str:
-    unmeasured = "" if standing.place.rss is not None else "; usage unknown"
-    killed = f"kill order {ordinal(standing.place.rank)} of {counted(standing.of, 'container')}"
-    return f"{killed}{_evicted(entry)}{unmeasured}"
-
-
-def _scores(entry: OOMOnNode) -> str:
-    """``937``, ``991 to 999 for 30 containers``."""
-    values = [score.value for score in entry.containers]
-    least, most = min(values), max(values)
-    return str(least) if least == most else f"{least} to {most} for {counted(len(values), 'container')}"
-
-
-def _evicted(entry: PodPressureReport) -> str:
-    """The rank in the kubelet's order for memory."""
-    if entry.critical:
-        return ", never evicted"
-    standing = next((one for one in entry.evictions if one.signal is Signal.MEMORY_AVAILABLE), None)
-    return f", eviction {ordinal(standing.place.rank)} of {counted(standing.of, 'pod')}" if standing is not None else ""
 
 
 def _requests(report: PodReport) -> Iterator[str]:
@@ -188,9 +164,6 @@ def _unknown(report: PodReport) -> Iterator[str | Prose]:
         yield f"{listed(kinds, most=_NAMED)} not read (why: -o wide)"
 
 
-# Sections of a pod's page that are shorter by default than under ``-o wide``.
-
-
 def limited_in_part(report: PodReport) -> tuple[str, ...]:
     """Resources that some containers limit and others do not, so that the pod's own cgroup has no such limit."""
     config = report.cgroup.config if report.cgroup is not None else None
@@ -215,12 +188,10 @@ def priority_section(report: PodReport, *, wide: bool) -> Section:
         named = f"that of class {quoted(own.class_name)}" if own.class_name else "that of the cluster's default class"
         given = "" if own.priority is None else f"; rejected if it is not {own.priority} (spec.priority)"
         return Section("Priority", (f"{named}: unknown without the cluster's PriorityClasses{given}",))
-    # Whether a webhook that could not be read may give a new pod a class.
-    if report.status is not None or report.priority.source is PrioritySource.CLASS:
-        may_get_class = False
-    else:
-        unread = any(one.resource == MUTATING_WEBHOOKS for one in report.unread)
-        may_get_class = unread or (report.webhook is not None and report.webhook.class_unknown)
+    # A webhook that could not be read may give a new pod a class.
+    unread = any(one.resource == MUTATING_WEBHOOKS for one in report.unread)
+    may_get_class = unread or (report.webhook is not None and report.webhook.class_unknown)
+    may_get_class = may_get_class and report.status is None and own.source is not PrioritySource.CLASS
     given = ", if the webhook gives it no class" if may_get_class else ""
     if report.placement is not None and report.placement.outcome is PlacementOutcome.NOT_MODELLED:
         manner = "which pods it preempts is not modelled"
@@ -298,12 +269,8 @@ def _force_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iter
             yield "or remove it in the application first, if its other members are a majority"
         yield risk
     elif safety is ForceSafety.UNKNOWN:
-        # Why it cannot be known whether its processes end.
-        if report.platform is Platform.VIRTUAL_KUBELET:
-            why_unknown = PROVIDER
-        else:
-            why_unknown = reach_words(_reach(report), None, now)
-        yield f"{lead}{why_unknown}"
+        provider = report.platform is Platform.VIRTUAL_KUBELET
+        yield f"{lead}{PROVIDER if provider else reach_words(_reach(report), None, now)}"
         yield risk
     else:
         yield f"{lead}{risk}"
@@ -311,7 +278,12 @@ def _force_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iter
         yield two_writers(report.guards, _reach(report).reach)
     if report.ending.deleted_at is None and _reach(report).reach is Reach.BACK_NOT_READY:
         yield collected_too_early(_reach(report))
-    yield from _already_forced(report, now) if quiet is None else force_lines(report, quiet, now)
+    if quiet is not None:
+        yield from force_lines(report, quiet, now)
+    elif report.ending.deleted_at is not None and not report.ending.static:
+        runs = report.termination.processes and report.platform is not Platform.VIRTUAL_KUBELET
+        processes = f"; processes {until_words(report.ending.ends_by, now)}" if runs else ""
+        yield f"already being deleted: {forcing_words(report.ending.holders)}{processes}"
 
 
 def _reach(report: PodReport) -> NodeReach:
@@ -319,20 +291,6 @@ def _reach(report: PodReport) -> NodeReach:
     if node is None or node.reach is None:
         return NodeReach("" if node is None else node.name, Reach.UNKNOWN, "")
     return node.reach
-
-
-def _already_forced(report: PodReport, now: datetime | None) -> Iterator[str]:
-    """The effect of forcing a pod that is being deleted, on a node that answers."""
-    if report.ending.deleted_at is None or report.ending.static:
-        return
-    forcing = f"already being deleted: {forcing_words(report.ending.holders)}"
-    if report.termination.processes and report.platform is not Platform.VIRTUAL_KUBELET:
-        yield f"{forcing}; processes {until_words(report.ending.ends_by, now)}"
-    else:
-        yield forcing
-
-
-# What ended a pod last, in an explanation: only the verdict of `kubectl qos died`.
 
 
 def last_end_section(report: PodReport, now: datetime | None) -> Section:

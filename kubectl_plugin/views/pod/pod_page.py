@@ -68,27 +68,14 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
     # Its placement is the first question about a pod that waits, and the last about other pods.
     placed_first, placed_last = (placement, ()) if report.status and node is None else ((), placement)
     place = f", on {node.name}" if node else ""
-    # Commands that show more about a pod that does not run as it should, then those that show the rest.
-    commands = tuple(_all_commands(report, now))
-    if wide or report.status is None:
-        next_commands = commands
-    else:
-        rest = qos("explain pod/{}", report.name, namespace=report.namespace, options="-o wide")
-        answers = (
-            report.status.node is not None
-            and report.status.node.reach is not None
-            and not report.status.node.reach.reach.quiet
-        )
-        health = report.status.health
-        next_commands = (
-            *(
-                ()
-                if (answers and health.ready is True and not health.troubles and not report.status.deletion_timestamp)
-                and not report.preemptors.found
-                else commands
-            ),
-            rest,
-        )
+    next_commands = [*_all_commands(report, now)]
+    if not wide and report.status is not None:
+        # A pod that runs as it should needs no commands but the one that shows the rest.
+        health, answers = report.status.health, node is not None and node.reach and not node.reach.reach.quiet
+        well = answers and health.ready is True and not health.troubles and not report.status.deletion_timestamp
+        if well and not report.preemptors.found:
+            next_commands = []
+        next_commands.append(qos("explain pod/{}", report.name, namespace=report.namespace, options="-o wide"))
     return Page(
         title=f"pod/{report.name}{namespace}{place}",
         verdict=(*judged.sentences, *((_IF_ACCEPTED,) if report.refused else ())),
@@ -102,15 +89,10 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
     # Every rejected field, if there are several.
     several = len(report.refusals) > 1
     yield Section("Refused", tuple(refused_words(one) for one in report.refusals) if several else ())
-    # The state of each container, as its kubelet reports it.
     health = report.status.health if report.status is not None else None
     containers = (*health.containers, *health.ephemeral) if health is not None else ()
-    yield (
-        Section(
-            "Containers",
-            tuple(Row((f"{one.name}{_KINDS[one.kind]}", container_words(one, now, whole=True))) for one in containers),
-        )
-    )
+    states = (Row((f"{one.name}{_KINDS[one.kind]}", container_words(one, now, whole=True))) for one in containers)
+    yield Section("Containers", tuple(states))
     yield last_end_section(report, now)
     yield qos_section(report, wide=True)
     if report.termination.grace.source is not GraceSource.FINISHED:
@@ -159,21 +141,16 @@ def _requests_section(report: PodReport) -> Section:
         if report.platform is Platform.LINUX:
             lines.append("oom_score_adj stays as it was when the container started, until it restarts")
     limits = listed([f"{name} {amount(name, text)}" for name, text in own.limits.items()])
-    partly = limited_in_part(report)
-    if not limits:
-        lines.append("no limits")
-    elif partly:
+    partly, why_none = limited_in_part(report), ""
+    if partly:
         # Why the pod's own cgroup has no limit for resources that containers limit.
         none = "the pod itself has no such limit"
+        why_none = f"; {listed(partly)} not on every container, so {none}"
         if report.qos.qos_class is PodQOSClass.BEST_EFFORT:
-            why_none = f"{none}, because its class is BestEffort"
+            why_none = f"; {none}, because its class is BestEffort"
         elif report.qos.explanation.decided_by == "spec.resources":
-            why_none = f"{none}: its kubelet ignores spec.resources"
-        else:
-            why_none = f"{listed(partly)} not on every container, so {none}"
-        lines.append(f"limits {limits}; {why_none}")
-    else:
-        lines.append(f"limits {limits}")
+            why_none = f"; {none}: its kubelet ignores spec.resources"
+    lines.append(f"limits {limits}{why_none}" if limits else "no limits")
     return Section("Requests", tuple(lines))
 
 
@@ -234,7 +211,9 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
     for one in report.preemptors.found[:1]:
         yield qos("explain pod/{}", one.pod.name, namespace=one.pod.namespace, comment="why it fits nowhere")
     if status.node is not None:
-        if quiet_node(report) is None and (status.node.ready is not None or bool(report.resources.node_allocatable)):
+        # Only an existing Node can be named.
+        exists = status.node.ready is not None or bool(report.resources.node_allocatable)
+        if exists and quiet_node(report) is None:
             yield qos("explain node/{}", status.node.name)
     elif status.unschedulable:
         yield kubectl("describe pod {}", report.name, namespace=report.namespace)

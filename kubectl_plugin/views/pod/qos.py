@@ -1,4 +1,4 @@
-"""QoS class in words: what decided it, and the smallest change to Guaranteed."""
+"""A pod's QoS class, its oom_score_adj, and its place when its node runs short, in words."""
 
 from __future__ import annotations
 
@@ -74,13 +74,12 @@ def qos_section(report: PodReport, *, wide: bool) -> Section:
 
 def _every_field(report: PodReport) -> Section:
     qos, blockers = report.qos, report.qos.explanation.blockers
-    lines: list[str | Row]
-    if qos.computed_class is not qos.qos_class:
-        lines = [f"{qos.qos_class.value}: {_WRITTEN}"]
-    elif qos.qos_class is PodQOSClass.BURSTABLE and blockers:
-        lines = [f"{qos.qos_class.value}: {_blocker(blockers[0])}", *map(_blocker, blockers[1:])]
-    else:
-        lines = [f"{qos.qos_class.value}: {_reason(qos)}"]
+    reasons = [_WRITTEN]
+    if qos.computed_class is qos.qos_class:
+        reasons = [_reason(qos)]
+        if qos.qos_class is PodQOSClass.BURSTABLE and blockers:
+            reasons = list(map(_blocker, blockers))
+    lines: list[str | Row] = [f"{qos.qos_class.value}: {reasons[0]}", *reasons[1:]]
     exists = report.status is not None
     if qos.explanation.changes_to_guaranteed:
         # The edits, container by container: a sentence for a few, else a row each.
@@ -110,11 +109,10 @@ def _every_field(report: PodReport) -> Section:
 def _reason(qos: QOSReport, *, brief: bool = False) -> str:
     pod_level = qos.explanation.decided_by == "spec.resources"
     if qos.qos_class is PodQOSClass.GUARANTEED:
+        who = "spec.resources, which alone decides" if pod_level else "every container"
         if brief:
-            where = "spec.resources, which alone decides" if pod_level else "every container"
-            return f"requests equal limits in {where}"
-        who = "spec.resources, which alone decides," if pod_level else "every container"
-        return f"{who} limits cpu and memory, and requests equal limits"
+            return f"requests equal limits in {who}"
+        return f"{who}{',' if pod_level else ''} limits cpu and memory, and requests equal limits"
     if pod_level:
         return "spec.resources is set, so it alone decides, and it names neither cpu nor memory"
     return "no container requests or limits cpu or memory"
@@ -158,8 +156,6 @@ def _stored(qos: QOSReport) -> Iterator[str]:
             fields = [f"{entry.field} = {entry.stored}" for entry in entries]
             yield f"stored with {listed(fields, most=4)} ({by})"
 
-
-# oom_score_adj of a pod's containers, each with the sum that it comes from.
 
 _FORMULA: Final = "1000 - 1000 x memory request / node memory, from 3 to 999"
 _UNKNOWN: Final = {
@@ -238,8 +234,6 @@ def _score_reason(score: OOMScoreAdj, place: str) -> str:
             return f"{formula}{place}"
 
 
-# A pod's place when its node runs short, in words.
-
 ASSUMED: Final = {
     Assumption.REQUESTS: "using what it requests: ",
     Assumption.LIMITS: "using all that it may: ",
@@ -264,11 +258,8 @@ def pressure_section(report: PodReport, *, wide: bool) -> Section:
 
 def distinct_places(entries: Sequence[PodPressureReport]) -> list[PodPressureReport]:
     """The distinct results: assumptions with the same result appear once."""
-    first = entries[:1]
-    return [
-        *first,
-        *(entry for entry in entries[1:] if (entry.oom, entry.evictions) != (first[0].oom, first[0].evictions)),
-    ]
+    first = [(entry.oom, entry.evictions) for entry in entries[:1]]
+    return [*entries[:1], *(entry for entry in entries[1:] if (entry.oom, entry.evictions) not in first)]
 
 
 def _lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:

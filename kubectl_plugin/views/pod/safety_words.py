@@ -1,4 +1,4 @@
-"""Words about the risks of a force deletion, and about nodes that do not answer; several views share them."""
+"""Words about force deletions, their risks and what is safer, and about nodes that do not answer; views share them."""
 
 from __future__ import annotations
 
@@ -73,8 +73,14 @@ _ON_ONE_NODE: Final = (
     "not after a drain or on a silent node: the next pod waits for the one node where it may run",
 )
 _STATEFUL: Final = "a StatefulSet creates no second pod of the same name before the first is gone"
-_TOGETHER: Final = "nothing keeps a second writer off on the one node where these pods run"
 _APART: Final = "a pod on another node waits until it is detached; on the same node both may write"
+_BOTH: Final = {
+    WriterLock.NOT_NEEDED: "made for several pods, both may write",
+    WriterLock.NODE: "nothing keeps a second writer off on the one node where these pods run",
+    WriterLock.ATTACHMENT: _APART,
+    WriterLock.CONTROLLER: _APART,
+}
+"""What two pods of a Deployment may do to a volume, if it differs from what keeps off a second writer elsewhere."""
 _REMOVERS: Final = {
     JOB_TRACKING: "the Job controller",
     "foregroundDeletion": "the garbage collector",
@@ -84,14 +90,13 @@ _REMOVERS: Final = {
 
 def holder_words(finalizers: Sequence[str]) -> str:
     """``finalizer "example.com/copy" keeps the object until the controller of example.com removes it``."""
-    removers = listed(list(dict.fromkeys(map(_remover, finalizers))))
+    removers: dict[str, None] = {}
+    for finalizer in finalizers:
+        domain, _, name = finalizer.rpartition("/")
+        client = f"the controller of {domain}" if domain and name else "the client that set it"
+        removers[_REMOVERS.get(finalizer, client)] = None
     removal = "removes it" if len(finalizers) == 1 else "remove them"
-    return f"{finalizer_words(finalizers, 'keeps', 'keep')} the object until {removers} {removal}"
-
-
-def _remover(finalizer: str) -> str:
-    domain, _, name = finalizer.rpartition("/")
-    return _REMOVERS.get(finalizer) or (f"the controller of {domain}" if domain and name else "the client that set it")
+    return f"{finalizer_words(finalizers, 'keeps', 'keep')} the object until {listed(list(removers))} {removal}"
 
 
 def finalizer_words(finalizers: Sequence[str], one: str, many: str) -> str:
@@ -141,17 +146,13 @@ def ordinal_words(stateful_set: str, pod: str, *, ordered: bool) -> str:
 def owner_risk(owner: OwnerGuarantee, *, idle: bool = False, replaced: bool = False) -> str:
     """What the owner does when the object is removed while its processes run.
 
-    Args:
-        owner: The owner of the pod.
-        idle: Whether its kubelet reports that no container of it runs.
-        replaced: Whether its owner already has a replacement.
+    ``idle``: its kubelet reports that no container of it runs; ``replaced``: its owner already has a replacement.
     """
-    if replaced:
-        return REPLACED_RISK.format(owner=f"{owner.kind} {owner.name}")
-    if idle:
-        named = f"{owner.kind} {owner.name}".strip()
-        return f"no container of it runs now; {f'{named} may make another' if named else 'no controller replaces it'}"
-    return OWNER_RISK[owner.guarantee].format(owner=f"{owner.kind} {owner.name}")
+    named = f"{owner.kind} {owner.name}"
+    if idle and not replaced:
+        another = f"{named} may make another" if named.strip() else "no controller replaces it"
+        return f"no container of it runs now; {another}"
+    return (REPLACED_RISK if replaced else OWNER_RISK[owner.guarantee]).format(owner=named)
 
 
 def owner_risk_briefly(guarantee: Guarantee, owner: str) -> str:
@@ -185,22 +186,17 @@ def second_writers_section(found: SecondWriters | None, *, wide: bool) -> Sectio
         return Section("Writers", ())
     shared = found.with_lock(WriterLock.NOT_NEEDED) if found.replicas == 1 else ()
     free = (*found.unguarded, *shared)
-    rows = (Row((guard.volume, _both_words(guard))) for guard in (found.guards if wide else free))
+    rows = []
+    for guard in found.guards if wide else free:
+        words = guard_words(guard, Reach.UNKNOWN)
+        if guard.lock in _BOTH:
+            words = f"{guarded(guard)}: {_BOTH[guard.lock]}"
+        rows.append(Row((guard.volume, words)))
     drained, silent = _ON_ONE_NODE if found.one_node else _REPLACED
     if found.stays and not found.one_node:
         silent = _STAYS
     when = (_ROLLOUTS[found.surges], drained, silent, _STATEFUL)
     return Section("Writers", (*rows, *(when if free else ())))
-
-
-def _both_words(guard: WriterGuard) -> str:
-    """``NFS, ReadWriteMany: made for several pods, both may write``."""
-    if guard.lock is WriterLock.NOT_NEEDED:
-        return f"{guarded(guard)}: made for several pods, both may write"
-    if guard.lock is WriterLock.NODE:
-        return f"{guarded(guard)}: {_TOGETHER}"
-    held = guard.lock in {WriterLock.ATTACHMENT, WriterLock.CONTROLLER}
-    return f"{guarded(guard)}: {_APART}" if held else guard_words(guard, Reach.UNKNOWN)
 
 
 def guarded(guard: WriterGuard) -> str:
@@ -209,12 +205,7 @@ def guarded(guard: WriterGuard) -> str:
 
 
 def unfenced_from(guard: WriterGuard, reach: Reach) -> str:
-    """From when nothing keeps a second writer off a volume; empty if something does.
-
-    Args:
-        guard: The guard of the volume.
-        reach: Whether the node of the pod that uses it answers.
-    """
+    """From when nothing keeps a second writer off a volume; empty if something does. ``reach``: of its pod's node."""
     if not lets_second_writer(guard, reach):
         return ""
     if guard.lock is not WriterLock.CONTROLLER:
@@ -254,8 +245,6 @@ def reach_words(node: NodeReach, renewed: datetime | None, now: datetime | None)
     ago = f", {duration(now - renewed)} ago" if now is not None else ""
     return f"{text}; last heartbeat {clock(renewed, now)}{ago}"
 
-
-# Whether a pod can be deleted without grace, and what is safer: the same words in each answer.
 
 FORCE_LEADS: Final = {
     ForceSafety.SAFE: "Safe",
