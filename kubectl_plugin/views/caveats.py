@@ -1,4 +1,4 @@
-"""The lines about what could not be read."""
+"""The lines about what an answer lacks: what could not be read, and versions that were not checked."""
 
 from __future__ import annotations
 
@@ -50,10 +50,7 @@ def unread_lines(unread: Iterable[UnreadInput], *, measured: Collection[str] = (
     """``pods: you may not list them (kubectl auth can-i list pods)``, ``usage of node-1 is unknown: …``; each once.
 
     Nodes share a line if the same is unknown for the same reason, apart from their names and addresses. So do kinds.
-
-    Args:
-        unread: What could not be read, and why.
-        measured: Nodes with usage that is known anyway, from a metrics API.
+    The usage of the ``measured`` nodes is known anyway, from a metrics API.
     """
     groups: dict[tuple[UnreadInput, bool], list[UnreadInput]] = {}
     entries = list(dict.fromkeys(unread))
@@ -61,14 +58,13 @@ def unread_lines(unread: Iterable[UnreadInput], *, measured: Collection[str] = (
     for entry in entries:
         if entry in missing:
             continue
-        # The reason without the names and addresses of nodes.
-        if not entry.node:
-            of_any_node = entry.reason
-        else:
+        alike = entry
+        if entry.node:
+            # The reason without the names and addresses of nodes.
             said = _ADDRESS.sub("ADDRESS", entry.reason.replace(f"the kubelet of {entry.node} ", "each kubelet "))
-            of_any_node = re.sub(rf"(?<![\w.-]){re.escape(entry.node)}(?![\w-])", "NODE", said)
-        alike = replace(entry, node="", reason=of_any_node)
-        if not entry.reason.startswith(FORBIDDEN) and not entry.node:
+            reason = re.sub(rf"(?<![\w.-]){re.escape(entry.node)}(?![\w-])", "NODE", said)
+            alike = replace(entry, node="", reason=reason)
+        elif not entry.reason.startswith(FORBIDDEN):
             alike = replace(entry, verb="", resource="")
         groups.setdefault((alike, entry.node in measured), []).append(entry)
     lines = (
@@ -137,6 +133,7 @@ def _either(kinds: Sequence[str]) -> str:
 def _line(entry: UnreadInput, alike: Sequence[UnreadInput], *, known: bool) -> str | Prose:
     """One line about everything that could not be read for the same reason."""
     place = f" in {entry.namespace}" if entry.namespace else f" outside of {entry.read_in}" if entry.read_in else ""
+    unknown = ""
     if entry.node:
         # What is unknown because kubelets could not be read.
         names = [one.node for one in alike]
@@ -146,13 +143,10 @@ def _line(entry: UnreadInput, alike: Sequence[UnreadInput], *, known: bool) -> s
         if entry.path == CONFIGZ.path:
             unknown = f"the kubelet's configuration of {nodes} is unknown"
         elif known:
-            unknown = (
-                f"the kubelet of {nodes} was not read" if len(names) == 1 else f"the kubelets of {nodes} were not read"
-            )
+            one = len(names) == 1
+            unknown = f"the kubelet of {nodes} was not read" if one else f"the kubelets of {nodes} were not read"
         else:
             unknown = f"usage of {nodes} is unknown"
-    else:
-        unknown = ""
     if not entry.reason.startswith(FORBIDDEN):
         kinds = listed(list(dict.fromkeys(one.resource for one in alike)))
         helps = (fix for pattern, fix in _FIXES if pattern.search(f"{kinds}: {entry.reason}"))
@@ -165,8 +159,6 @@ def _line(entry: UnreadInput, alike: Sequence[UnreadInput], *, known: bool) -> s
     ask = can_i(entry.verb, entry.resource, entry.namespace, everywhere=everywhere)
     return Prose((f"{unknown or f'{entry.resource}{place}'}: {refused}", Hint(ask, " (", ")")))
 
-
-# The versions of a cluster against which the rules were not checked.
 
 _MOST_NODES: Final = 3
 _KINDS: Final = {

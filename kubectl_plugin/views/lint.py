@@ -25,17 +25,18 @@ def lint_page(report: LintReport, severity: Level, *, wide: bool = False) -> Pag
     shown = [finding for finding in report.findings if finding.ignored is None]
     verdict = lint_verdict(report, severity)
     terms = dict.fromkeys(finding.term for finding in shown if finding.term)
-    unread: list[Section] = []
-    for entry in report.unreadable:
-        unread.append(Section("not read", (entry.file, entry.problem)))
+    unknown = [
+        Section("ignore", (f"{one.file}:{one.line}", f"Unknown rule {one.rule}." if one.rule else "It names no rule."))
+        for one in report.unknown_ignores
+    ]
     return Page(
         title="kubectl qos lint",
         verdict=verdict.sentences,
         severity=verdict.severity,
         parts=(
-            *unread,
+            *(Section("not read", (entry.file, entry.problem)) for entry in report.unreadable),
             *_found(shown, most=None if wide else _MAX_PLACES),
-            *_unknown_ignores(report),
+            *unknown,
             versions_section(report.version_notes),
         ),
         next_commands=tuple(map(why, list(terms)[:_MAX_TERMS])),
@@ -44,7 +45,7 @@ def lint_page(report: LintReport, severity: Level, *, wide: bool = False) -> Pag
 
 def lint_verdict(report: LintReport, severity: Level) -> Verdict:
     """The number of findings, and whether they fail at a level."""
-    verdict: list[str] = []
+    sentences = []
     numbers = [counted(report.counted(level), level.value) for level in Level if report.counted(level)]
     found = listed(numbers) if numbers else "Nothing found"
     scope = f"in {counted(len(report.objects), 'object')} of {counted(report.files - report.not_read, 'file')}"
@@ -54,29 +55,29 @@ def lint_verdict(report: LintReport, severity: Level) -> Verdict:
         if report.read_in_part:
             unread.append(f"{counted(report.read_in_part, 'file')} can be read in part only")
         checked = report.objects or report.passed_over
-        verdict.append(f"{listed(unread)}. {found} {scope}." if checked else f"{listed(unread)}: nothing was checked.")
-    else:
-        verdict.append(
-            f"{found} {scope}{'' if failing or not numbers else f': none fails at --severity={severity.value}'}."
+        sentences.append(
+            f"{listed(unread)}. {found} {scope}." if checked else f"{listed(unread)}: nothing was checked."
         )
+    else:
+        none_fails = "" if failing or not numbers else f": none fails at --severity={severity.value}"
+        sentences.append(f"{found} {scope}{none_fails}.")
     if not report.objects and not report.unreadable:
-        verdict.append("No object has a kind that is checked.")
+        sentences.append("No object has a kind that is checked.")
     rest = []
     if report.ignored:
         rest.append(f"{report.ignored} ignored")
     if report.passed_over:
         rest.append(f"{counted(report.passed_over, 'object')} of other kinds passed over")
     if rest:
-        verdict.append(f"{', '.join(rest)}.")
-    sentences = tuple(verdict)
-    worst = min(
-        (one.level for one in report.findings if one.ignored is None), key=lambda level: level.rank, default=None
-    )
+        sentences.append(f"{', '.join(rest)}.")
+    levels = (one.level for one in report.findings if one.ignored is None)
+    worst = min(levels, key=lambda level: level.rank, default=None)
+    code, urgency = VerdictCode.NOTHING_FOUND, Severity.FINE
     if report.unreadable:
-        return Verdict(VerdictCode.UNREADABLE, Severity.TROUBLE, sentences)
-    if worst is None:
-        return Verdict(VerdictCode.NOTHING_FOUND, Severity.FINE, sentences)
-    return Verdict(VerdictCode.FINDINGS, _SEVERITIES[worst], sentences)
+        code, urgency = VerdictCode.UNREADABLE, Severity.TROUBLE
+    elif worst is not None:
+        code, urgency = VerdictCode.FINDINGS, _SEVERITIES[worst]
+    return Verdict(code, urgency, tuple(sentences))
 
 
 def _found(findings: Sequence[LintFinding], most: int | None) -> Iterator[Section]:
@@ -104,9 +105,3 @@ def _place(finding: LintFinding) -> str:
 
 def _field(finding: LintFinding) -> str:
     return f"{finding.object.kind}/{finding.object.name} {finding.field}"
-
-
-def _unknown_ignores(report: LintReport) -> Iterator[Section]:
-    for entry in report.unknown_ignores:
-        problem = f"Unknown rule {entry.rule}." if entry.rule else "It names no rule."
-        yield Section("ignore", (f"{entry.file}:{entry.line}", problem))

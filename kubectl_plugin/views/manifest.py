@@ -29,8 +29,8 @@ def manifest_title(
         namespace: The namespace in which it would be created.
         file: The file that has it; empty: unknown.
         replicas: The requested number; None: the nodes decide.
-        job: How many pods a Job makes, or each Job of a CronJob; None for other kinds.
-        autoscaler: A HorizontalPodAutoscaler of the same file that sets the replicas, or None.
+        job: How many pods a Job makes, or each Job of a CronJob.
+        autoscaler: A HorizontalPodAutoscaler of the same file that sets the replicas.
     """
     head = f"{kind} {name}{f' in namespace {namespace}' if namespace else ''}{f' (from {file})' if file else ''}"
     if kind == "Pod":
@@ -58,11 +58,9 @@ def job_words(job: JobSize) -> str:
 
 
 def not_explained(ignored: Sequence[tuple[str, str]], counted_in: Sequence[tuple[str, str]]) -> str:
-    """One line about the other objects in the files; empty if there are none.
+    """One line about the other objects in the files, by kind and name; empty if there are none.
 
-    Args:
-        ignored: Kinds and names of skipped objects.
-        counted_in: Kinds and names of objects that pods use, such as a PersistentVolumeClaim, without own page.
+    ``counted_in``: objects that pods use, such as a PersistentVolumeClaim, without own page.
     """
     parts = []
     if ignored:
@@ -73,13 +71,7 @@ def not_explained(ignored: Sequence[tuple[str, str]], counted_in: Sequence[tuple
 
 
 def nothing_there(where: str, ignored: Sequence[tuple[str, str]], done: str) -> str:
-    """Why nothing in a file was explained or placed.
-
-    Args:
-        where: The name of the file in messages.
-        ignored: Kinds and names of its objects.
-        done: The verb, such as ``explain``.
-    """
+    """Why nothing in a file was explained or placed; ``done``: the verb, such as ``explain``."""
     if not ignored:
         return f"{where}: no object in it; there is nothing to {done}"
     return f"{where}: no pod and no workload in it, only {_named(ignored)}; there is nothing to {done}"

@@ -69,34 +69,25 @@ def step_words(step: StepEvent) -> str:
     return _WORDS[step.kind](step)
 
 
-def _deleting(step: StepEvent) -> str:
-    return f"deleting {step.subject} with {step.number} s of grace, if its uid is still {step.detail}"
-
-
-def _deleted(step: StepEvent) -> str:
-    if not step.detail:
-        return f"{step.subject} is deleted"
-    return (
-        f"{step.subject} is deleted: the kubelet of {step.detail} stops it, SIGKILL after {step.number} s at the latest"
-    )
-
-
-def _ended(step: StepEvent) -> str:
-    reason = f" ({step.detail})" if step.detail else ""
-    return f"container {step.subject} ended with exit code {step.number}{reason}"
-
-
 _WORDS: Final[dict[StepKind, Callable[[StepEvent], str]]] = {
     StepKind.DRY_RUN: lambda step: f"dry run: the API server would do it; {step.subject} is unchanged",
-    StepKind.DELETING: _deleting,
-    StepKind.DELETED: _deleted,
+    StepKind.DELETING: lambda step: (
+        f"deleting {step.subject} with {step.number} s of grace, if its uid is still {step.detail}"
+    ),
+    StepKind.DELETED: lambda step: (
+        f"{step.subject} is deleted: the kubelet of {step.detail} stops it, SIGKILL after {step.number} s at the latest"
+        if step.detail
+        else f"{step.subject} is deleted"
+    ),
     StepKind.DELETED_BEFORE: lambda step: (
         f"{step.subject} was already marked for deletion: that stop continues, and its period can only get shorter"
     ),
     StepKind.CONFIRMING: lambda step: f"the namespace requires a confirmation: annotating {step.subject} {step.detail}",
     StepKind.CONFIRMED: lambda step: f"{step.subject} carries the confirmation",
     StepKind.WARNING: lambda step: f"Warning: {step.detail}",
-    StepKind.CONTAINER_ENDED: _ended,
+    StepKind.CONTAINER_ENDED: lambda step: (
+        f"container {step.subject} ended with exit code {step.number}{f' ({step.detail})' if step.detail else ''}"
+    ),
     StepKind.KEPT_BY_FINALIZERS: lambda step: (
         f"nothing of {step.subject} runs any more; finalizer {', '.join(step.names)} keeps the object"
     ),

@@ -98,12 +98,7 @@ class TargetTable:
     """Collects reports one by one and makes a page with a line for each."""
 
     def __init__(self, now: datetime | None, *, everywhere: bool = False) -> None:
-        """Start empty.
-
-        Args:
-            now: The present; None: unknown.
-            everywhere: True if all namespaces were requested: names then include their namespace.
-        """
+        """Start empty; ``everywhere``: all namespaces were requested, so names include their namespace."""
         self._now, self._everywhere = now, everywhere
         self._rows: list[_Row] = []
         self._asking: set[str] = set()
@@ -125,8 +120,7 @@ class TargetTable:
     def page(self, *, by_trouble: bool) -> Page:
         """A table for each family, the totals, and commands for the worst.
 
-        Args:
-            by_trouble: The worst first, then by name; else the order in which reports were added.
+        ``by_trouble``: the worst first, then by name; else the order in which reports were added.
         """
         if by_trouble:
             self._rows.sort(key=lambda row: row.order)
@@ -189,13 +183,7 @@ class TargetTable:
 def target_order(
     report: PodReport | NodeReport | WorkloadReport | RelatedReport, printed: str, now: datetime | None
 ) -> Order:
-    """The sort key of a target: targets with problems come first, as in the table.
-
-    Args:
-        report: The report on the target.
-        printed: Its name in ``-o name``.
-        now: The present; None: unknown.
-    """
+    """The sort key of a target: targets with problems come first, as in the table; ``printed``: as in ``-o name``."""
     row = _row(report, printed, now)
     return _FAMILIES.index(row.family), *row.order
 
@@ -220,15 +208,15 @@ def _pod(report: PodReport, status: PodStatusReport, now: datetime | None) -> _R
     # What is wrong with a pod; empty if it runs or has succeeded.
     reason = status.health.reason
     first, *more = said.sentences
+    word, why = status.health.kubectl_status, said.detail
     if said.code in {VerdictCode.RUNNING, VerdictCode.SUCCEEDED}:
-        pod_why = ""
+        why = ""
     elif state is PodState.READY and said.decisive != first:
-        pod_why = said.decisive
-    elif state is PodState.PENDING:
-        pod_why = f"{said.detail} {more[0]}" if said.code is VerdictCode.UNSCHEDULABLE and more else said.detail
-    else:
-        pod_why = f"{reason}: {said.detail}" if state is PodState.FAILED and reason else said.detail
-    word, why = status.health.kubectl_status, pod_why
+        why = said.decisive
+    elif state is PodState.PENDING and said.code is VerdictCode.UNSCHEDULABLE and more:
+        why = f"{why} {more[0]}"
+    elif state is PodState.FAILED and reason:
+        why = f"{reason}: {why}"
     if state is PodState.UNREACHABLE and reach is not None:
         since = f"since {clock(reach.since, now)}: " if reach.since is not None else ""
         word, why = f"Node {node_word(reach)}", f"{since}unknown whether it runs"
@@ -238,15 +226,11 @@ def _pod(report: PodReport, status: PodStatusReport, now: datetime | None) -> _R
     rank = (state.worse, int(any(owner.kind == "DaemonSet" for owner in report.owners)))
     cells = (word, str(status.health.restarts), node, *facts, why.rstrip("."))
     stuck = state is PodState.TERMINATING and reach is not None and reach.reach.quiet
-    over = state is PodState.READY and not cells[-1] and _is_over_request(report)
+    over = state is PodState.READY and not cells[-1]
+    if over and report.qos.qos_class is not PodQOSClass.BEST_EFFORT:
+        orders = (one.eviction_of(Signal.MEMORY_AVAILABLE) for one in report.pressure)
+        over = any(order is not None and order.place.exceeds_request for order in orders)
     return _Row(_PODS, report.namespace, "pod", report.name, cells, said.severity, rank, state.value, stuck, over)
-
-
-def _is_over_request(report: PodReport) -> bool:
-    """True if the pod uses more memory than it requests, or is BestEffort."""
-    orders = (one.eviction_of(Signal.MEMORY_AVAILABLE) for one in report.pressure)
-    over = any(order is not None and order.place.exceeds_request for order in orders)
-    return over or report.qos.qos_class is PodQOSClass.BEST_EFFORT
 
 
 def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
@@ -268,11 +252,9 @@ def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
         why = next(iter((*filter(None, (rest,)), *more, *refused)), "")
         rank = min((pod.state.worse for pod in report.pods or ()), default=rank)
         # The share of the wanted pods that run, in thousandths; for a workload that wants none, 0 if some failed.
-        if not counts.wanted:
-            share = 0 if counts.failed else _ALL
-        else:
+        share = 0 if counts.failed else _ALL
+        if counts.wanted:
             share = min(_ALL, _ALL * counts.ready // counts.wanted)
-        # The state under which the total counts a workload.
         if report.job is not None and (report.job.ended or report.job.suspended):
             state = report.job.ended.lower() or "suspended"
         elif counts.wanted is not None and counts.ready < counts.wanted:
@@ -280,11 +262,8 @@ def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
         else:
             state = _BESIDES if urgency is Severity.TROUBLE else _WELL
     elif stand is not None:
-        why, severity, state = (
-            stand.sentences[0],
-            stand.severity,
-            _SHORT if report.schedule is None else stand.code.value.lower(),
-        )
+        why, severity = stand.sentences[0], stand.severity
+        state = _SHORT if report.schedule is None else stand.code.value.lower()
     if (refusal := refusal_of(report)) is not None:
         why = f"{why.rstrip('.')}. {creation_remedy(refusal.message, report.namespace)}"
     cells = (run, template.qos.qos_class.value, _oom(template), _priority(template), why.rstrip(". "))

@@ -26,21 +26,19 @@ def term_pages(report: TermReport) -> Iterator[Page]:
     """A page for each entry, then one for the parts that no entry explains."""
     for explained in report.explained:
         entry = explained.entry
-        if explained.nodes is None:
-            title = explained.entry.name
-        else:
+        title = entry.name
+        if explained.nodes is not None:
             title = f"{explained.text} (on {counted(explained.nodes, 'node')})"
-        parts: list[Section] = []
-        for label, lines in (("Rule", entry.rule), ("What helps", entry.do), ("Written in", entry.source)):
-            if lines:
-                parts.append(Section(label, lines))
-        if entry.see:
-            parts.append(Section("See also", (listed(entry.see),)))
         yield Page(
             title=title,
             verdict=(entry.means,),
             severity=Severity.FINE,
-            parts=tuple(parts),
+            parts=(
+                Section("Rule", entry.rule),
+                Section("What helps", entry.do),
+                Section("Written in", entry.source),
+                Section("See also", (listed(entry.see),) if entry.see else ()),
+            ),
             next_commands=tuple(map(as_typed, entry.commands)),
         )
     more = len(report.unexplained) - _MISSES

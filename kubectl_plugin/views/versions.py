@@ -6,16 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kubectl_plugin.render.command import Command, qos
+from kubectl_plugin.render.command import qos
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, lacking
 from kubectl_plugin.reports.versions import (
     MAX_PLACED,
-    ChangedOrder,
     ChangedPlacement,
     ChangedPods,
     Choice,
-    RunningVersion,
     VersionsReport,
 )
 from kubectl_plugin.views.caveats import assumed_words, unread_lines, versions_section
@@ -40,46 +38,32 @@ _KINDS: Final = {
 
 def versions_verdict(report: VersionsReport) -> Verdict:
     """Says what changes, or which versions run."""
+    found, differ = [], len(report.placements)
+    pods, scope = counted(report.pods, "pod"), f" in namespace {report.scope}" if report.scope else ""
+    if report.changed:
+        change = "changes" if report.pods_changed == 1 else "change"
+        found.append(f"{report.pods_changed} of {pods} {change} once recreated")
+    if report.orders:
+        nodes = counted(len({entry.node for entry in report.orders}), "node")
+        found.append(f"{nodes} would kill or evict in another order")
+    if differ:
+        placements = counted(report.placed, "placement")
+        found.append(f"{differ} of {placements} {'differs' if differ == 1 else 'differ'}")
     if report.to is None:
-        running = f"{_running_words(report)}."
-        versions_verdict = Verdict(
-            VerdictCode.VERSIONS_LISTED, Severity.NOTICE if report.version_notes else Severity.FINE, (running,)
-        )
+        code, severity = VerdictCode.VERSIONS_LISTED, Severity.NOTICE if report.version_notes else Severity.FINE
+        said = f"{_running_words(report)}."
+    elif not report.pods:
+        code, severity = VerdictCode.NOTHING_CHANGES, Severity.NOTICE
+        said = f"With Kubernetes {report.to} there is nothing to compare: no pods{scope}."
+    elif not found:
+        placed = f", nor for {counted(report.placed, 'placement')}" if report.placed else ""
+        the_pods = "the one pod" if report.pods == 1 else f"the {pods}"
+        code, severity = VerdictCode.NOTHING_CHANGES, Severity.FINE
+        said = f"With Kubernetes {report.to} nothing changes for {the_pods}{scope}{placed}."
     else:
-        differ = len(report.placements)
-        pods, scope = counted(report.pods, "pod"), f" in namespace {report.scope}" if report.scope else ""
-        parts = [
-            f"{report.pods_changed} of {pods} {_verb('change', report.pods_changed)} once recreated"
-            if report.changed
-            else "",
-            f"{counted(len({entry.node for entry in report.orders}), 'node')} would kill or evict in another order"
-            if report.orders
-            else "",
-            f"{differ} of {counted(report.placed, 'placement')} {_verb('differ', differ)}" if differ else "",
-        ]
-        found = [part for part in parts if part]
-        if not report.pods:
-            nothing = f"With Kubernetes {report.to} there is nothing to compare: no pods{scope}."
-            versions_verdict = Verdict(VerdictCode.NOTHING_CHANGES, Severity.NOTICE, (nothing,))
-        elif not found:
-            placed = f", nor for {counted(report.placed, 'placement')}" if report.placed else ""
-            nothing = f"With Kubernetes {report.to} nothing changes for {_the(report.pods)}{scope}{placed}."
-            versions_verdict = Verdict(VerdictCode.NOTHING_CHANGES, Severity.FINE, (nothing,))
-        else:
-            versions_verdict = Verdict(
-                VerdictCode.ANSWERS_CHANGE,
-                Severity.NOTICE,
-                (f"With Kubernetes {report.to}{scope}: {'; '.join(found)}.",),
-            )
-    return lacking(versions_verdict, assumed_words(report.lacks))
-
-
-def _verb(plural: str, count: int) -> str:
-    return f"{plural}s" if count == 1 else plural
-
-
-def _the(pods: int) -> str:
-    return "the one pod" if pods == 1 else f"the {pods} pods"
+        code, severity = VerdictCode.ANSWERS_CHANGE, Severity.NOTICE
+        said = f"With Kubernetes {report.to}{scope}: {'; '.join(found)}."
+    return lacking(Verdict(code, severity, (said,)), assumed_words(report.lacks))
 
 
 def _running_words(report: VersionsReport) -> str:
@@ -104,7 +88,7 @@ def _running_words(report: VersionsReport) -> str:
 def versions_page(report: VersionsReport, *, wide: bool) -> Page:
     """What runs and what changes; ``wide`` shows every rule that changes and all rows."""
     summary = versions_verdict(report)
-    next_commands: list[Command] = []
+    next_commands = []
     if report.to is None:
         newest = max(VERIFIED)
         if any(minor_of(one.version) != newest for one in report.running if one.version):
@@ -123,46 +107,46 @@ def versions_page(report: VersionsReport, *, wide: bool) -> Page:
 
 def _parts(report: VersionsReport, *, wide: bool) -> Iterator[Section | Table]:
     if report.to is None or wide:
-        running = [
-            (one.component.value, _version(one), str(one.nodes) if one.nodes else "", one.rules)
-            for one in report.running
-        ]
+        running = []
+        for one in report.running:
+            version = f"{one.version or 'unknown'}{f' (emulates {one.emulates})' if one.emulates else ''}"
+            running.append((one.component.value, version, str(one.nodes) if one.nodes else "", one.rules))
         yield Table("What runs", ("component", "version", "nodes", "rules of"), tuple(running), right=frozenset({2}))
     blocks: list[list[tuple[str, ...]]]
     rules = f"today's rules -> those of {report.to}"
     if report.changed:
-        blocks = [list(_pod_rows(entry, wide=wide)) for entry in report.changed]
+        blocks = [list(_pod_rows(changed, wide=wide)) for changed in report.changed]
         yield _table("What changes in pods once they are recreated", ("pods", "of", "value", rules), blocks, wide=wide)
     if report.orders:
-        blocks = [[_order_row(entry)] for entry in report.orders]
+        blocks = []
+        for entry in report.orders:
+            # The first place at which the two orders differ.
+            pairs = enumerate(zip(entry.before, entry.after, strict=False))
+            place = next((at for at, (now, then) in pairs if now != then), 0)
+            order = "the kernel kills" if entry.order == "OOM" else "the kubelet evicts"
+            now, then = (names[place] if place < len(names) else "none" for names in (entry.before, entry.after))
+            blocks.append([(entry.node, f"{order}, place {place + 1}", f"{now} -> {then}")])
         title = "What is killed or evicted first, once all pods are recreated"
         yield _table(title, ("node", "when memory is short", rules), blocks, wide=wide)
     if report.placements:
-        blocks = [list(_placement_rows(entry)) for entry in report.placements]
+        blocks = [list(_placement_rows(placement)) for placement in report.placements]
         yield _table("Where pods go", ("pod", f"node: {rules}"), blocks, wide=wide)
-    not_compared: list[str] = []
+    not_compared = []
     if report.not_placed:
         where = f"where {counted(report.not_placed, 'more pod' if report.placed else 'pod')} would go"
         why = "something could not be read" if report.unread else "there are no nodes"
-        not_compared.append(
-            f"{where}: {f'both schedulers compute at most {MAX_PLACED} placements' if report.placed else why}"
-        )
-    for one in report.not_compared:
-        not_compared.append(f"where {counted(one.pods, 'pod')} would go: {one.reason}")
+        why = f"both schedulers compute at most {MAX_PLACED} placements" if report.placed else why
+        not_compared.append(f"{where}: {why}")
+    not_compared += [f"where {counted(left.pods, 'pod')} would go: {left.reason}" for left in report.not_compared]
     yield Section("Not compared", tuple(not_compared))
     if report.rules and wide:
-        rows = [
-            (one.since, one.rule, one.effect + (f" (feature gate {one.gate})" if one.gate else ""))
-            for one in report.rules
-        ]
+        rows = []
+        for rule in report.rules:
+            gate = f" (feature gate {rule.gate})" if rule.gate else ""
+            rows.append((rule.since, rule.rule, f"{rule.effect}{gate}"))
         yield Table("Rules that change", ("since", "rule", "what changes"), tuple(rows))
     yield versions_section(report.version_notes)
     yield Section("Unknown", unread_lines(report.unread))
-
-
-def _version(running: RunningVersion) -> str:
-    known = running.version or "unknown"
-    return f"{known} (emulates {running.emulates})" if running.emulates else known
 
 
 def _table(title: str, headings: tuple[str, ...], blocks: Sequence[Rows], *, wide: bool) -> Table:
@@ -180,16 +164,15 @@ def _table(title: str, headings: tuple[str, ...], blocks: Sequence[Rows], *, wid
 def _pod_rows(entry: ChangedPods, *, wide: bool) -> Iterator[tuple[str, ...]]:
     who = f"{entry.namespace}/{entry.name}"
     values = [change for change in entry.changes if wide or change.kind is not PodChangeKind.CGROUP]
-    rows = [(_field(change), f"{_value(change, change.before)} -> {_value(change, change.after)}") for change in values]
+    rows = []
+    for change in values:
+        container = f" of {change.container}" if change.container else ""
+        field = f"{_KINDS[change.kind]} {change.field}".strip()
+        rows.append((f"{field}{container}", f"{_value(change, change.before)} -> {_value(change, change.after)}"))
     if left := len(entry.changes) - len(values):
         rows.append(("cgroup", f"{counted(left, 'value')} (which: -o wide)"))
-    for place, (field, change) in enumerate(rows):
-        yield (*((str(entry.pods), who) if place == 0 else ("", "")), field, change)
-
-
-def _field(change: VersionChange) -> str:
-    container = f" of {change.container}" if change.container else ""
-    return f"{_KINDS[change.kind]} {change.field}".strip() + container
+    for place, (field, values_of) in enumerate(rows):
+        yield (*((str(entry.pods), who) if place == 0 else ("", "")), field, values_of)
 
 
 def _value(change: VersionChange, text: str) -> str:
@@ -199,15 +182,6 @@ def _value(change: VersionChange, text: str) -> str:
     if change.kind is PodChangeKind.REQUESTS and change.field == "cpu":
         return cpu(int(text))
     return memory(int(text)) if "memory" in change.field or "storage" in change.field else text
-
-
-def _order_row(entry: ChangedOrder) -> tuple[str, ...]:
-    """The first place at which the two orders differ."""
-    pairs = enumerate(zip(entry.before, entry.after, strict=False))
-    place = next((at for at, (now, then) in pairs if now != then), 0)
-    order = "the kernel kills" if entry.order == "OOM" else "the kubelet evicts"
-    now, then = (names[place] if place < len(names) else "none" for names in (entry.before, entry.after))
-    return entry.node, f"{order}, place {place + 1}", f"{now} -> {then}"
 
 
 def _placement_rows(entry: ChangedPlacement) -> Iterator[tuple[str, ...]]:

@@ -68,14 +68,10 @@ def resource_amount(resource: str, value: int, *, named: bool = True, enough: bo
 
 
 def amounts_apart(resource: str, free: int, asked: int) -> tuple[str, str, str]:
-    """The missing, free and requested amounts, precise enough to show the difference.
+    """The missing, free and requested amounts, precise enough to show the difference; more is requested than free.
 
-    Memory uses the unit of the missing amount: ``107Mi``, ``1045Mi`` and ``1152Mi`` instead of about ``1Gi`` twice.
-
-    Args:
-        resource: As the scheduler counts it: cpu in thousandths, memory in bytes.
-        free: The free amount.
-        asked: The requested amount, which is larger.
+    Amounts are as the scheduler counts them: cpu in thousandths, memory in bytes. Memory uses the unit of the missing
+    amount: ``107Mi``, ``1045Mi`` and ``1152Mi`` instead of about ``1Gi`` twice.
     """
     lacks = resource_amount(resource, asked - free, named=False, enough=True)
     unit, tenths = lacks[-2:], "." in lacks
@@ -138,10 +134,8 @@ def clock(when: datetime, now: datetime | None) -> str:
 def now_words(now: datetime, source: str, later: datetime | None = None) -> str:
     """Which time counts as the present for a List that has no capture time.
 
-    Args:
-        now: The newest time in the List.
-        source: The name of the List in messages: ``snapshot nodes.yaml``.
-        later: The newest time in the List if it is too long after all heartbeats to count, else None.
+    ``source``: the name of the List in messages, as ``snapshot nodes.yaml``; ``later``: the newest time in the List if
+    it is too long after all heartbeats to count.
     """
     taken, file = f"Now is taken to be {clock(now, None)}", source.removeprefix("snapshot ")
     if later is not None:

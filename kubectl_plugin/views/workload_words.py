@@ -1,4 +1,4 @@
-"""The sentences about a workload: how many pods run, which one is the worst, and why."""
+"""The sentences about a workload: how many pods run, which one is the worst, and what its controller could not do."""
 
 from __future__ import annotations
 
@@ -62,15 +62,13 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
     explained = said is not None and not why
     if said is not None and explained:
         why = f": {said_words(said, now)}"
-    # ``2 not made yet``, ``db-1 not made yet``.
-    missing_words: list[str] = []
+    parts = [lead, *surplus, *old_words(report.rollout)]
     if counts.missing:
-        missing_words.append(
-            f"{report.missing.first if report.missing is not None and counts.missing == 1 else counts.missing} not made yet"
-        )
-    missing = missing_words
-    words = (lead, *surplus, *old_words(report.rollout), *missing, *_trouble_words(counts, pods, now))
-    sentences = [f"{', '.join(words)}{why}."]
+        # ``2 not made yet``, ``db-1 not made yet``.
+        one = report.missing is not None and counts.missing == 1
+        parts.append(f"{report.missing.first if report.missing and one else counts.missing} not made yet")
+    parts += _trouble_words(counts, pods, now)
+    sentences = [f"{', '.join(parts)}{why}."]
     if said is not None and report.job is not None and not explained:
         sentences.append(f"{said_words(said, now)}.")
     if (worst := _worst(counts, pods)) is not None and worst.stuck is not None:
@@ -178,9 +176,7 @@ def node_word(reach: NodeReach) -> str:
 def count_words(states: Sequence[PodState], *, stuck: int = 0) -> str:
     """``35 run, 2 pending, 3 terminating (1 on a node that does not answer)``, for pods of any owners.
 
-    Args:
-        states: The state of each pod.
-        stuck: The number of terminating pods on nodes that do not answer.
+    ``stuck``: the number of terminating pods on nodes that do not answer.
     """
     found = Counter(states)
     where = "a node that does not answer" if stuck == 1 else "nodes that do not answer"
@@ -240,11 +236,8 @@ def _trouble_words(counts: PodCounts, pods: Sequence[WorkloadPod], now: datetime
         yield f"{len(unreachable)} on {_nodes_words(unreachable, now)}"
     if pending := of[PodState.PENDING]:
         made = [when for pod in pending if (when := instant(pod.created)) is not None]
-        if now is None or not made:
-            since_words = ""
-        else:
-            since_words = f" for {'up to ' if len(pending) > 1 else ''}{lasting(now - min(made))}"
-        yield f"{len(pending)} pending{since_words}"
+        lasts = f" for {'up to ' if len(pending) > 1 else ''}{lasting(now - min(made))}" if now and made else ""
+        yield f"{len(pending)} pending{lasts}"
     if broken := of[PodState.BROKEN]:
         reasons = Counter(pod.status for pod in broken)
         few = len(reasons) <= _MAX_REASONS

@@ -1,4 +1,4 @@
-"""Words for the claims that keep a pod from every node, and for what corrects each."""
+"""Words for claims and volumes: claims that keep a pod from every node, what corrects each, and volumes that move."""
 
 from __future__ import annotations
 
@@ -41,9 +41,8 @@ def volume_sentences(volumes: Sequence[VolumePlace]) -> Iterator[str]:
         of = f" of claim {quoted(one.claim)}" if one.volume else ""
         what = f"Volume {quoted(one.volume)}" if one.volume else f"The volume that claim {quoted(one.claim)} is to get"
         if one.count:
-            nodes = (
-                list(one.nodes) if one.count <= len(one.nodes) else [*one.nodes, f"{one.count - len(one.nodes)} more"]
-            )
+            more = one.count - len(one.nodes)
+            nodes = [*one.nodes, f"{more} more"] if more > 0 else list(one.nodes)
             if one.apart:
                 who = f": on {listed(nodes)}, and volume {quoted(one.apart)} on none of these"
             else:
@@ -198,29 +197,14 @@ def _of_class(problem: ClaimProblem) -> str:
     return f"of class {quoted(problem.storage_class)}" if problem.storage_class else "without a class"
 
 
-def _requirements(problem: ClaimProblem) -> str:
-    return f" ({', '.join(problem.wanted)})" if problem.wanted else ""
-
-
 def _there(problem: ClaimProblem) -> str:
     return f" ({listed(problem.classes)})" if problem.classes else ""
-
-
-def _nor_any(problem: ClaimProblem) -> str:
-    """A note, because a snapshot may not contain the StorageClasses."""
-    return "" if problem.classes else ", and no other exists"
 
 
 def _near(problem: ClaimProblem) -> str:
     """Volumes that do not match it, with the facts that may be the reason."""
     names = [f"{quoted(one.volume)}{_facts(one)}" for one in problem.near]
     return f"; {listed(names)} {'does' if len(names) == 1 else 'do'} not match" if names else ""
-
-
-def _released(problem: ClaimProblem) -> str:
-    """How to reuse a volume of an earlier claim."""
-    released = any(one.phase == "Released" for one in problem.near)
-    return "; a Released one is Available again without its spec.claimRef" if released else ""
 
 
 def _unlike(problem: ClaimProblem) -> str:
@@ -240,10 +224,6 @@ def _of_devices(problem: ClaimProblem) -> str:
     return f"is not ready: driver {problem.provisioner} {what}{f' ({said})' if said else ''}"
 
 
-def _no_default(problem: ClaimProblem) -> str:
-    return "none is the default" if problem.classes else "none exists"
-
-
 def _choice(problem: ClaimProblem) -> str:
     """How a pod names its node without bypassing the scheduler."""
     if problem.hostname:
@@ -259,7 +239,11 @@ def _class_remedy(problem: ClaimProblem) -> str:
 
 
 def _by_hand(problem: ClaimProblem) -> str:
-    return f"create a PersistentVolume {_of_class(problem)} that matches it{_requirements(problem)}{_released(problem)}"
+    wanted = f" ({', '.join(problem.wanted)})" if problem.wanted else ""
+    # A volume of an earlier claim can be used again.
+    released = any(one.phase == "Released" for one in problem.near)
+    reuse = "; a Released one is Available again without its spec.claimRef" if released else ""
+    return f"create a PersistentVolume {_of_class(problem)} that matches it{wanted}{reuse}"
 
 
 def _by_default(problem: ClaimProblem) -> str:
@@ -288,9 +272,13 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.CLASS_MISSING: lambda one: (
         f"is unbound: no PersistentVolume {_of_class(one)} matches it, and no StorageClass has that name{_near(one)}"
         if one.near
-        else f"is unbound: its StorageClass {quoted(one.storage_class)} does not exist{_nor_any(one)}"
+        else f"is unbound: its StorageClass {quoted(one.storage_class)} does not exist"
+        # A snapshot may not contain the StorageClasses.
+        f"{'' if one.classes else ', and no other exists'}"
     ),
-    ClaimTrouble.NO_CLASS: lambda one: f"is unbound: it names no StorageClass, and {_no_default(one)}",
+    ClaimTrouble.NO_CLASS: lambda one: (
+        f"is unbound: it names no StorageClass, and {'none is the default' if one.classes else 'none exists'}"
+    ),
     ClaimTrouble.NO_VOLUME: lambda one: (
         f"is unbound: no PersistentVolume {_of_class(one)} matches it, and no provisioner creates one{_near(one)}"
     ),
