@@ -25,7 +25,7 @@ from podrules.api.model.policy import PriorityClass
 from podrules.pod.reading import NOT_ALL_IN_FILE, UnreadInput
 
 if TYPE_CHECKING:
-    from kubectl_plugin.gather.namespace_rules import NamespaceReader
+    from kubectl_plugin.gather.admission_rules import NamespaceReader
     from podrules.admission.admitted_pod import QuotaRoom
 
 
@@ -105,7 +105,7 @@ class Admission:
         if refusals or admitted.rejected or exists:
             return ReviewedPod(admitted, refusals, report)
         # Loaded for future pods: it needs many rules. Webhooks are called after the plugin that refuses a class.
-        from kubectl_plugin.gather.own_webhook import OwnWebhook
+        from kubectl_plugin.gather.admission_rules import OwnWebhook
 
         own = OwnWebhook(pod, maker, files, gatherer)
         if (filled_in := own.written(objects.priority_classes)) is not pod:
@@ -128,7 +128,7 @@ class Admission:
     @property
     def _reader(self) -> NamespaceReader:
         # Loaded for future pods: it needs many rules.
-        from kubectl_plugin.gather.namespace_rules import NamespaceReader
+        from kubectl_plugin.gather.admission_rules import NamespaceReader
 
         if self._kept_reader is None:
             self._kept_reader = NamespaceReader(self._gatherer, asks=self._asks)

@@ -288,7 +288,7 @@ class RelatedReports:
     def _class(self, entry: PriorityClass) -> ClassReport:
         name, value = entry.metadata.name, entry.value
         # Loaded on demand.
-        from kubectl_plugin.gather.own_webhook import OwnWebhook
+        from kubectl_plugin.gather.admission_rules import OwnWebhook
 
         pods, classes = self._unfinished(None), self._list(kinds.PRIORITY_CLASSES) or ()
         own = [pod for pod in pods or () if pod.spec.priority_class_name == name]
