@@ -443,7 +443,7 @@ class ReportBuilder:
         of_many = in_line or not named
         if named or not self._source.side_by_side:
             # Loaded on demand.
-            from kubectl_plugin.gather.node_pressure import pressure_report
+            from kubectl_plugin.gather.pressure import pressure_report
 
             looked = pressure_report(self._gatherer, node, of_many=of_many)
             return replace(looked.promised, unread=looked.unread)
