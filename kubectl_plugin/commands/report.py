@@ -16,8 +16,7 @@ from cluster_io.source import Source
 from kubectl_plugin.exit_codes import REFUSED, certainty, print_error, warn
 from kubectl_plugin.gather.manifest_objects import ManifestObjects, joined
 from kubectl_plugin.gather.object_reports import ReportBuilder
-from kubectl_plugin.gather.overview import Overview, overview, scope_of
-from kubectl_plugin.gather.previous_report import read_previous_report
+from kubectl_plugin.gather.overview import Overview, overview, read_previous_report, scope_of
 from kubectl_plugin.html.document import FullExplanations, document
 from kubectl_plugin.options import STANDARD_OUTPUT, ExplainOptions, Output, ReportOptions, Streams
 from kubectl_plugin.printing import Printer, without_missing_objects

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from cluster_io.cached_source import RememberedSource
-from cluster_io.errors import UsageError
+from cluster_io.errors import ManifestError, UsageError
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import (
     DAEMON_SETS,
@@ -24,6 +27,7 @@ from cluster_io.kinds import (
     STATEFUL_SETS,
     Kind,
 )
+from cluster_io.manifests.text import read_text
 from cluster_io.node_usage import read_usages
 from cluster_io.origin import UNKNOWN_ORIGIN, Origin
 from cluster_io.safety_facts import coming_writers, partition_facts
@@ -31,9 +35,11 @@ from cluster_io.source import Source
 from kubectl_plugin.gather.manifest_pods import template_pod
 from kubectl_plugin.gather.targets import ObjectQuery, check_namespace, find, source_pods, targets_of
 from kubectl_plugin.options import NO_SELECTION, Selection
+from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.cluster.cluster_entries import PodKey
 from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts, pod_key
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadKey
+from kubectl_plugin.reports.cluster.previous_report import EarlierReport
 from kubectl_plugin.reports.end_report import EndedPod
 from kubectl_plugin.reports.node.partitions import PartitionsReport, not_ready
 from podrules.api.model.event import Event
@@ -315,3 +321,48 @@ def _partitions(
         not_ready=tuple(name for name in not_ready(nodes, down) if listed is None or name in listed),
         unread=gatherer.unread,
     )
+
+
+# Reads an earlier report of `kubectl qos report -o json`. The file is untrusted: its size is limited.
+
+MAX_BYTES: Final = 256 << 20
+"""A report of 150,000 pods needs a third of it."""
+_KIND: Final = "ClusterReport"
+_ADVICE: Final = "Make one with: kubectl qos report -o json > OLD.json"
+
+
+class _Head(Struct, rename="camel"):
+    """The fields that show whether a file is a report."""
+
+    api_version: str = ""
+    kind: str = ""
+
+
+def read_previous_report(path: str) -> EarlierReport:
+    """Read the compared fields of an earlier report.
+
+    Raises:
+        ManifestError: the file cannot be read, is not a report, or has another API version.
+    """
+    text = read_text(Path(path), MAX_BYTES)
+    if text[:100].lstrip().lower().startswith(("<!doctype html", "<html")):
+        raise _no_report(path, "it is HTML; only JSON reports can be compared")
+    try:
+        head = msgspec.json.decode(text, type=_Head)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _no_report(path, "it is not a JSON object") from error
+    if head.kind != _KIND:
+        raise _no_report(path, f"its kind is {head.kind!r}" if head.kind else "it has no kind")
+    if head.api_version != API_VERSION:
+        raise ManifestError(
+            f"{path}: its API version is {head.api_version or 'missing'}, and this kubectl-qos compares {API_VERSION}",
+            advice=_ADVICE,
+        )
+    try:
+        return msgspec.json.decode(text, type=EarlierReport)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _no_report(path, str(error)) from error
+
+
+def _no_report(path: str, why: str) -> ManifestError:
+    return ManifestError(f"{path}: not a report that can be compared: {why}", advice=_ADVICE)

@@ -11,7 +11,6 @@ import jsonschema
 import msgspec
 import pytest
 
-from kubectl_plugin.gather import previous_report
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
 from kubectl_plugin.reports.cluster.compare import cluster_changes
 from kubectl_plugin.reports.cluster.previous_report import EarlierReport
