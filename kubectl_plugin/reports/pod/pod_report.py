@@ -11,13 +11,22 @@ from msgspec.structs import replace
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.end_report import EndReport
 from kubectl_plugin.reports.pod.dry_run import DryRunReport
-from kubectl_plugin.reports.pod.oom import OOMOnNode, OOMUnknown, oom_of_pod
 from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
-from kubectl_plugin.reports.pod.pod_cgroup import CgroupReport, pod_cgroup
+from kubectl_plugin.reports.pod.pod_parts import (
+    CgroupReport,
+    OOMOnNode,
+    OOMUnknown,
+    PriorityReport,
+    QOSReport,
+    ResourcesReport,
+    admitted_priority,
+    oom_of_pod,
+    pod_cgroup,
+    pod_qos,
+    pod_resources,
+    stored_priority,
+)
 from kubectl_plugin.reports.pod.pod_pressure import PodPressureReport
-from kubectl_plugin.reports.pod.pod_priority import PriorityReport, admitted_priority, stored_priority
-from kubectl_plugin.reports.pod.pod_qos import QOSReport, pod_qos
-from kubectl_plugin.reports.pod.pod_resources import ResourcesReport, pod_resources
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport, pod_gates, pod_status
 from podrules.admission.admitted_pod import AdmittedPod, PodRefusal
 from podrules.admission.resize_room import ResizeRoom

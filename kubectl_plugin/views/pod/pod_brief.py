@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Row, Section
-from kubectl_plugin.reports.pod.pod_priority import PriorityReport
+from kubectl_plugin.reports.pod.pod_parts import PriorityReport
 from kubectl_plugin.reports.pod.pod_report import MUTATING_WEBHOOKS, PodReport
 from kubectl_plugin.views.caveats import unread_lines, versions_section
 from kubectl_plugin.views.node.node_words import PROVIDER, pod_platform_section

@@ -8,12 +8,11 @@ from typing import Final
 
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Row, Section
-from kubectl_plugin.reports.pod.oom import OOMOnNode, OOMUnknown
+from kubectl_plugin.reports.pod.pod_parts import OOMOnNode, OOMUnknown, QOSReport
 from kubectl_plugin.reports.pod.pod_pressure import (
     Assumption,
     PodPressureReport,
 )
-from kubectl_plugin.reports.pod.pod_qos import QOSReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.caveats import unread_lines
 from kubectl_plugin.views.node.pressure import (
