@@ -9,8 +9,7 @@ from cluster_io.gather import Gatherer
 from cluster_io.kinds import PODS, PRIORITY_CLASSES, RUNTIME_CLASSES
 from kubectl_plugin.gather.likely_node import Maker
 from kubectl_plugin.gather.manifest_objects import ManifestObjects
-from kubectl_plugin.reports.pod.dry_run import DryRunReport
-from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
+from kubectl_plugin.reports.pod.admission import DryRunReport, OwnWebhookReport
 from kubectl_plugin.reports.pod.pod_report import RefusedField
 from podrules.admission.admitted_pod import (
     AdmissionObjects,

@@ -30,7 +30,7 @@ from cluster_io.scheduler_config import config_map_document
 from kubectl_plugin.gather.controllers import Controllers
 from kubectl_plugin.gather.likely_node import Maker
 from kubectl_plugin.gather.manifest_objects import ManifestObjects, applied, with_manifest_objects
-from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
+from kubectl_plugin.reports.pod.admission import OwnWebhookReport
 from podrules.admission.admitted_pod import PodRefusal, QuotaRoom, RejectedBy, forbidden
 from podrules.admission.limits import quota_room, with_pods
 from podrules.admission.mutating_webhooks import (

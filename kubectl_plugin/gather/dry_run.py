@@ -14,7 +14,7 @@ from cluster_io.live.transport import ProxySettings
 from cluster_io.source import Source
 from kubectl_plugin.gather.manifest_pods import PodManifest
 from kubectl_plugin.options import ClusterOptions, Validation, connect_for_changes
-from kubectl_plugin.reports.pod.dry_run import AddedField, DryRunPod, DryRunReport, DryRunVerdict
+from kubectl_plugin.reports.pod.admission import AddedField, DryRunPod, DryRunReport, DryRunVerdict
 from podrules.admission.added_at_admission import Addition, added_at_admission
 from podrules.admission.mutating_webhooks import asked_about_pods
 from podrules.api.model.base import KubeObject

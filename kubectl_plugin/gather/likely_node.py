@@ -39,7 +39,7 @@ from podrules.scheduling.scheduler.queue import queued_above
 from podrules.upgrade.version_changes import AssumedGate
 
 if TYPE_CHECKING:
-    from kubectl_plugin.reports.pod.dry_run import DryRunPod
+    from kubectl_plugin.reports.pod.admission import DryRunPod
     from podrules.api.model.snapshot import ClusterSnapshot
     from podrules.scheduling.placement.situation import Situation
     from podrules.scheduling.scheduler.framework.node_table import NodeTable

@@ -29,7 +29,7 @@ from podrules.scheduling.placement.planned import Autoscaler, JobSize
 if TYPE_CHECKING:
     from cluster_io.manifests.files import Document
     from kubectl_plugin.gather.field_validation import ValidDocument
-    from kubectl_plugin.reports.pod.dry_run import DryRunPod
+    from kubectl_plugin.reports.pod.admission import DryRunPod
     from kubectl_plugin.reports.pod.pod_report import RefusedField
     from podrules.scheduling.placement.planned_budgets import PodGroup
 

@@ -25,7 +25,7 @@ from kubectl_plugin.gather.manifest_pods import (
 from kubectl_plugin.gather.more_pods import WorkloadOrPod
 from kubectl_plugin.options import PlaceOptions
 from kubectl_plugin.reports.plan import RefusedSpec
-from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
+from kubectl_plugin.reports.pod.admission import OwnWebhookReport
 from podrules.admission.admitted_pod import QuotaRoom, RejectedBy
 from podrules.api.model.pod import Pod, PodStatus
 from podrules.api.model.storage import PersistentVolumeClaim

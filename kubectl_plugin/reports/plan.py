@@ -8,7 +8,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
+from kubectl_plugin.reports.pod.admission import OwnWebhookReport
 from kubectl_plugin.reports.pod.pod_report import (
     ADMISSION,
     LIMIT_RANGES,

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.end_report import EndReport
-from kubectl_plugin.reports.pod.dry_run import DryRunReport
-from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
+from kubectl_plugin.reports.pod.admission import DryRunReport, OwnWebhookReport
 from kubectl_plugin.reports.pod.pod_parts import (
     CgroupReport,
     OOMOnNode,

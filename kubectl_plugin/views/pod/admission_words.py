@@ -8,8 +8,7 @@ from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Section
-from kubectl_plugin.reports.pod.dry_run import DryRunReport
-from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
+from kubectl_plugin.reports.pod.admission import DryRunReport, OwnWebhookReport
 from kubectl_plugin.views.words import amount, counted, listed
 from podrules.admission.admitted_pod import PodRefusal, RejectedBy
 from podrules.api.refusals import RefusedFor, Refuser, refuser
