@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl, why
-from kubectl_plugin.reports.pod.health_verdict import ephemeral_trouble, health_verdict, lately_ended
 from kubectl_plugin.reports.pod.pod_report import PodReport
+from kubectl_plugin.reports.pod.pod_risk import ephemeral_trouble, health_verdict, lately_ended
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.pod.container_words import container_words, end_words
