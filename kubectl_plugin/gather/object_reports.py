@@ -21,9 +21,9 @@ from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.end_report import EndReport
 from kubectl_plugin.reports.node.node_report import NodeReport, node_report
 from kubectl_plugin.reports.node.node_use import NearLimit
-from kubectl_plugin.reports.pod.pending_resize import pending_resize, resize_message
 from kubectl_plugin.reports.pod.pod_pressure import near_limits
 from kubectl_plugin.reports.pod.pod_report import LikelyNode, PodFacts, PodInCluster, PodPosition, PodReport, pod_report
+from kubectl_plugin.reports.pod.pod_status import pending_resize, resize_message
 from kubectl_plugin.reports.related import RelatedReport
 from kubectl_plugin.reports.workload.ordinals import missing_pods
 from kubectl_plugin.reports.workload.rollout import ReportedReason, rollout, said, schedule

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 
-from kubectl_plugin.reports.pod.pending_resize import pending_resize
+from kubectl_plugin.reports.pod.pod_status import pending_resize
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
 from podrules.api.features import Features
 from podrules.api.model.instant import instant, later
