@@ -25,8 +25,7 @@ from kubectl_plugin.changes import (
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import DeletionOptions, Streams
 from kubectl_plugin.render.command import Prose
-from kubectl_plugin.reports.pod.deletion import DeletionReport, Stakes
-from kubectl_plugin.reports.steps import StepKind, StepOutcome
+from kubectl_plugin.reports.steps import DeletionReport, Stakes, StepKind, StepOutcome
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.ending.deleted_pod import pod_ending, stop_plan

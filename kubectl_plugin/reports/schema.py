@@ -11,14 +11,13 @@ import msgspec
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
 from kubectl_plugin.reports.end_report import EndReport
 from kubectl_plugin.reports.lint import LintReport
-from kubectl_plugin.reports.node.fencing import FenceReport
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport
 from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.node.partitions import PartitionsReport
 from kubectl_plugin.reports.plan import PlanReport
-from kubectl_plugin.reports.pod.deletion import DeletionReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.related import BudgetReport, ClaimReport, ClassReport, QuotaReport
+from kubectl_plugin.reports.steps import DeletionReport, FenceReport
 from kubectl_plugin.reports.term import TermReport
 from kubectl_plugin.reports.verdict import VerdictReport
 from kubectl_plugin.reports.versions import VersionsReport

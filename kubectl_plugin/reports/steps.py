@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import Enum
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
+
+from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.node.partitions import ON_NODES
+from podrules.ending.deleted_pod import StopPlan
+from podrules.ending.deletion import Members
+from podrules.ending.volumes import WriterGuard
+from podrules.node.reachability import NodeReach
+from podrules.pod.reading import Access, UnreadInput
+from podrules.pod.versions import VersionNote
+from podrules.silent_node.fencing import FenceRemainder, FenceState
+from podrules.silent_node.partitions import NodeDown
+from podrules.workload.budget_risk import BudgetRisk
+from podrules.workload.safety import ForceSafety, OwnerGuarantee
 
 
 class StepOutcome(Enum):
@@ -146,3 +159,98 @@ class Step(Struct, frozen=True, rename="camel"):
     """Further data of the kind: a node, a uid, a message."""
     number: int | None = None
     """Seconds, an exit code, or how many."""
+
+
+# The risk of a deletion without grace (F1-F4), and the outcome of a deletion (F2).
+
+
+class Stakes(Struct, frozen=True, rename="camel"):
+    """The risk of a force deletion."""
+
+    owner: OwnerGuarantee
+    members: Members | None
+    """The members of its StatefulSet; None without one, or if it cannot be read."""
+    node: NodeReach
+    renewed: datetime | None
+    """The node's last heartbeat."""
+    volumes: tuple[WriterGuard, ...]
+    eviction_refused: str | None
+    """Why the API server would not evict it, in its words; a deletion skips this check. None: it would, or unknown."""
+    eviction_hold: BudgetRisk | None
+    """What would allow the eviction, if it is refused."""
+    deleted: datetime | None
+    """When it was deleted before; None: it was not."""
+    safety: ForceSafety
+    """The verdict on all of this: whether the deletion is safe."""
+    collected_by: datetime | None
+    """When pod garbage collection removes its object at the latest; None: it does not, or unknown."""
+    stays: bool
+    """It tolerates the out-of-service taint and the other taints of its node for ever: a fence does not delete it."""
+    may_run_until: datetime | None
+    """When its kubelet kills the remaining processes, if it is being deleted; None also if its node does not answer."""
+    eviction_way: str = ""
+    """What would allow the eviction of a pod if the budget requires all pods."""
+
+
+class DeletionReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PodDeletion"):
+    """The deletion of one pod."""
+
+    api_version: Literal["kubectl-qos/v1"] = API_VERSION
+    name: str
+    namespace: str
+    uid: str
+    source: str
+    rules_version: str
+    server_version: str | None
+    forced: bool
+    """The deletion removes the object of a pod that may still run."""
+    grace_of_its_own: bool
+    """Whether a deletion without an explicit grace period grants it some seconds."""
+    dry_run: bool
+    plan: StopPlan
+    finalizers: tuple[str, ...]
+    """What keeps the object, whatever the grace period."""
+    stakes: Stakes | None
+    """None: the deletion is not forced."""
+    steps: tuple[Step, ...]
+    outcome: StepOutcome
+    refusal: Refusal | None
+    """The reason for the outcome Refused."""
+    version_notes: tuple[VersionNote, ...] = ()
+    """The versions for which the rules were not verified, including its kubelet's."""
+    unread: tuple[UnreadInput, ...]
+
+
+# A node that is declared out of service, or taken back (F6).
+
+
+class FenceReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="Fencing"):
+    """One node."""
+
+    api_version: Literal["kubectl-qos/v1"] = API_VERSION
+    name: str
+    undo: bool
+    """The node is taken back into service."""
+    source: str
+    rules_version: str
+    server_version: str | None
+    dry_run: bool
+    state: FenceState
+    node: NodeDown | None
+    """None: the node answers."""
+    left: FenceRemainder
+    denied: tuple[Access, ...]
+    """The permissions that you lack, among those that this needs."""
+    steps: tuple[Step, ...]
+    outcome: StepOutcome
+    refusal: Refusal | None
+    """The reason for the outcome Refused."""
+    version_notes: tuple[VersionNote, ...] = ()
+    """The versions for which the rules were not verified, including the node's kubelet."""
+    unread: tuple[UnreadInput, ...]
+
+    @property
+    def lacks(self) -> tuple[UnreadInput, ...]:
+        """Resources that could not be read, and may still have to be removed."""
+        down = self.node is not None and not self.undo
+        return tuple(one for one in self.unread if down and one.may_exist and one.resource in ON_NODES)

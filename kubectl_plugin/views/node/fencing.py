@@ -9,8 +9,7 @@ from typing import Final
 from cluster_io.kinds import PODS, VOLUME_ATTACHMENTS
 from kubectl_plugin.render.command import Command, Hint, Prose, can_i, kubectl, qos
 from kubectl_plugin.render.page import Page, Section, Table
-from kubectl_plugin.reports.node.fencing import FenceReport
-from kubectl_plugin.reports.steps import StepKind, StepOutcome
+from kubectl_plugin.reports.steps import FenceReport, StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Severity, Verdict, lacking
 from kubectl_plugin.views.caveats import assumed_words, versions_section
 from kubectl_plugin.views.node.partitions import (

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.render.command import Command, Hint, Prose, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section
-from kubectl_plugin.reports.pod.deletion import DeletionReport, Stakes
-from kubectl_plugin.reports.steps import Step, StepKind, StepOutcome
+from kubectl_plugin.reports.steps import DeletionReport, Stakes, Step, StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Severity, Verdict
 from kubectl_plugin.views.caveats import versions_section
 from kubectl_plugin.views.node.node_words import PROVIDER

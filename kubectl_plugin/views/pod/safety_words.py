@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.render.page import Row, Section
-from kubectl_plugin.reports.pod.deletion import Stakes
+from kubectl_plugin.reports.steps import Stakes
 from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.node.node_words import PROVIDER
 from kubectl_plugin.views.words import clock, duration, listed, quoted

@@ -26,8 +26,7 @@ from kubectl_plugin.render.markdown import markdown_page
 from kubectl_plugin.render.page import Page, Section
 from kubectl_plugin.render.text import render_page
 from kubectl_plugin.reports.cluster.cluster_report import cluster_report
-from kubectl_plugin.reports.node.fencing import FenceReport
-from kubectl_plugin.reports.steps import Step, StepKind, StepOutcome
+from kubectl_plugin.reports.steps import FenceReport, Step, StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.caveats import unread_lines
 from kubectl_plugin.views.node.fencing import fence_page, unfence_page
