@@ -15,7 +15,7 @@ from kubectl_plugin.changes import present
 from kubectl_plugin.exit_codes import certainty
 from kubectl_plugin.options import Output, PartitionsOptions, Streams
 from kubectl_plugin.printing import Printer
-from kubectl_plugin.reports.node.partitions import PartitionsReport, not_ready
+from kubectl_plugin.reports.node.node_report import PartitionsReport, not_ready
 from podrules.api.model.pod import Pod
 from podrules.pod.versions import version_notes
 from podrules.silent_node.partitions import partitions

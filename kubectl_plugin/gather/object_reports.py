@@ -19,8 +19,7 @@ from kubectl_plugin.gather.manifest_pods import PodManifest, made_pods, template
 from kubectl_plugin.gather.targets import pod_selector
 from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.end_report import EndReport
-from kubectl_plugin.reports.node.node_report import NodeReport, node_report
-from kubectl_plugin.reports.node.node_use import NearLimit
+from kubectl_plugin.reports.node.node_report import NearLimit, NodeReport, node_report
 from kubectl_plugin.reports.pod.pod_pressure import near_limits
 from kubectl_plugin.reports.pod.pod_report import LikelyNode, PodFacts, PodInCluster, PodPosition, PodReport, pod_report
 from kubectl_plugin.reports.pod.pod_status import pending_resize, resize_message

@@ -41,7 +41,7 @@ from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts, pod_key
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadKey
 from kubectl_plugin.reports.cluster.previous_report import EarlierReport
 from kubectl_plugin.reports.end_report import EndedPod
-from kubectl_plugin.reports.node.partitions import PartitionsReport, not_ready
+from kubectl_plugin.reports.node.node_report import PartitionsReport, not_ready
 from podrules.api.model.event import Event
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod

@@ -12,8 +12,7 @@ from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
 from kubectl_plugin.reports.end_report import EndReport
 from kubectl_plugin.reports.lint import LintReport
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport
-from kubectl_plugin.reports.node.node_report import NodeReport
-from kubectl_plugin.reports.node.partitions import PartitionsReport
+from kubectl_plugin.reports.node.node_report import NodeReport, PartitionsReport
 from kubectl_plugin.reports.plan import PlanReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.related import BudgetReport, ClaimReport, ClassReport, QuotaReport

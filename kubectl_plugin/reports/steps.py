@@ -9,7 +9,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.node.partitions import ON_NODES
+from kubectl_plugin.reports.node.node_report import ON_NODES
 from podrules.ending.deleted_pod import StopPlan
 from podrules.ending.deletion import Members
 from podrules.ending.volumes import WriterGuard

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_plugin.reports.node.node_condition import QUIET_CODES
+from kubectl_plugin.reports.node.node_report import QUIET_CODES
 from kubectl_plugin.reports.pod.pod_report import PodReport, RefusedField
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
@@ -48,7 +48,6 @@ from podrules.api.model.instant import instant
 from podrules.api.model.pod import PodQOSClass
 from podrules.ending.attachment import MoveStep
 from podrules.ending.stuck import PROVISIONING, PROVISIONING_FAILED
-from podrules.ending.volumes import SecondWriters
 from podrules.node.reachability import Reach
 from podrules.pod.oom import OOMRule
 from podrules.pod.platform import Platform

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.reports.node.node_use import NearLimit
+from kubectl_plugin.reports.node.node_report import NearLimit
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.reports.workload.rollout import ReportedReason, Rollout, Schedule
 from kubectl_plugin.reports.workload.workload_code import workload_code

@@ -13,7 +13,7 @@ from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.cluster.cluster_changes import ClusterChanges
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry
 from kubectl_plugin.reports.end_report import EndedPod
-from kubectl_plugin.reports.node.partitions import PartitionsReport
+from kubectl_plugin.reports.node.node_report import PartitionsReport
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.pod.similar_pods import CountedResources
 from podrules import __version__

@@ -11,7 +11,7 @@ from cluster_io.origin import UNKNOWN_ORIGIN, Origin
 from kubectl_plugin.reports.cluster.cluster_entries import PodKey
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadKey
 from kubectl_plugin.reports.end_report import EndedPod
-from kubectl_plugin.reports.node.partitions import PartitionsReport
+from kubectl_plugin.reports.node.node_report import PartitionsReport
 from podrules.api.model.event import Event
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod

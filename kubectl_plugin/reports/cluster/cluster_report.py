@@ -19,7 +19,7 @@ from kubectl_plugin.reports.cluster.cluster_entries import (
 )
 from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts, pod_key
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry, workload_entries
-from kubectl_plugin.reports.node.node_use import NearLimit
+from kubectl_plugin.reports.node.node_report import NearLimit
 from kubectl_plugin.reports.pod.pod_risk import PodRisk, pod_risk
 from kubectl_plugin.reports.pod.similar_pods import SimilarPods
 from kubectl_plugin.reports.workload.workload_pods import WorkloadPod, workload_pods

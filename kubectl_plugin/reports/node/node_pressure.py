@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from cluster_io.kinds import EVENTS
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.end_report import EndedPod
-from kubectl_plugin.reports.node.node_report import NodeReport
-from kubectl_plugin.reports.node.node_use import (
+from kubectl_plugin.reports.node.node_report import (
     EvictedPod,
     NearLimit,
+    NodeReport,
     NodeUse,
     OverLimitReport,
     ThresholdReport,

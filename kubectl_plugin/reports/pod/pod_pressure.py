@@ -14,7 +14,7 @@ from kubectl_plugin.reports.node.node_pressure import (
     eviction_place,
     oom_place,
 )
-from kubectl_plugin.reports.node.node_use import NearLimit
+from kubectl_plugin.reports.node.node_report import NearLimit
 from podrules.api.model.pod import Pod
 from podrules.node.eviction.thresholds import Signal
 from podrules.node.pressure.node import EvictionStanding, OOMScope, OOMStanding, PodPlaces

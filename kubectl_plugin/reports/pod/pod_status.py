@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kubectl_plugin.reports.node.node_facts import NodeFacts, node_facts
+from kubectl_plugin.reports.node.node_report import NodeFacts, node_facts
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.node.reachability import NodeReach

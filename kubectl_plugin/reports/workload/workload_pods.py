@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_plugin.reports.node.node_use import NearLimit
+from kubectl_plugin.reports.node.node_report import NearLimit
 from kubectl_plugin.reports.workload.rollout import ReportedReason, said
 from podrules.api.features import Features
 from podrules.api.model.node import Node

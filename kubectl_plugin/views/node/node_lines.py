@@ -14,7 +14,7 @@ from msgspec import Struct
 from kubectl_plugin.render.command import qos
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport
-from kubectl_plugin.reports.node.node_use import NodeUse, ThresholdReport
+from kubectl_plugin.reports.node.node_report import NodeUse, ThresholdReport
 from kubectl_plugin.reports.verdict import Severity, most_urgent, worst_few
 from kubectl_plugin.views.caveats import VersionNotes, unread_lines
 from kubectl_plugin.views.node.node_page import finding_words, node_condition, signal_amount

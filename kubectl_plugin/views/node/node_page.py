@@ -12,9 +12,7 @@ from typing import Final, NamedTuple
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Table
-from kubectl_plugin.reports.node.node_condition import node_standing
-from kubectl_plugin.reports.node.node_report import NodeReport
-from kubectl_plugin.reports.node.node_use import NodeUse, ThresholdReport
+from kubectl_plugin.reports.node.node_report import NodeReport, NodeUse, ThresholdReport, node_standing
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.caveats import unread_lines, versions_section
 from kubectl_plugin.views.evictor_words import going_verdict, held_words

@@ -11,7 +11,6 @@ from kubectl_plugin.render.command import kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport, node_use
 from kubectl_plugin.reports.node.node_report import NodeUse
-from kubectl_plugin.reports.node.node_use import NodeUse
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
 from kubectl_plugin.views.caveats import assumed_words, unread_lines, versions_section
 from kubectl_plugin.views.node.node_page import (

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Section
-from kubectl_plugin.reports.node.node_facts import NodeFacts
+from kubectl_plugin.reports.node.node_report import NodeFacts
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.words import clock, counted, listed

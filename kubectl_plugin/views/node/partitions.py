@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Table
-from kubectl_plugin.reports.node.node_condition import NOT_READY, node_standing
-from kubectl_plugin.reports.node.partitions import PartitionsReport
+from kubectl_plugin.reports.node.node_report import NOT_READY, PartitionsReport, node_standing
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
 from kubectl_plugin.views.caveats import assumed_words, versions_section
 from kubectl_plugin.views.node.node_words import remedies

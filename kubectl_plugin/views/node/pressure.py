@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kubectl_plugin.reports.node.node_facts import NodeFacts
 from kubectl_plugin.reports.node.node_pressure import EvictionPlaceReport, OOMPlaceReport
-from kubectl_plugin.reports.node.node_use import NodeUse
+from kubectl_plugin.reports.node.node_report import NodeFacts, NodeUse
 from kubectl_plugin.reports.pod.pod_pressure import PodPressureReport, near_limits
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.words import listed, memory

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.reports.node.node_facts import NodeFacts
+from kubectl_plugin.reports.node.node_report import NodeFacts
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.pod.safety_words import (
     finalizer_words,

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from cluster_io.demo import demo_objects
 from kubectl_plugin.render.page import Table
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport, node_use
-from kubectl_plugin.reports.node.node_use import ThresholdReport
+from kubectl_plugin.reports.node.node_report import ThresholdReport
 from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.views.node.node_lines import NodeLines
 from podrules.node.eviction.thresholds import NodeCondition, Signal
