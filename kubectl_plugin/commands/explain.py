@@ -27,7 +27,7 @@ from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.related import RelatedReport
-from kubectl_plugin.reports.workload.workload_report import WorkloadReport
+from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.views.manifest import not_explained
 
 if TYPE_CHECKING:

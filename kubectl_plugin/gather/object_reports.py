@@ -24,16 +24,19 @@ from kubectl_plugin.reports.pod.pod_pressure import near_limits
 from kubectl_plugin.reports.pod.pod_report import LikelyNode, PodFacts, PodInCluster, PodPosition, PodReport, pod_report
 from kubectl_plugin.reports.pod.pod_status import pending_resize, resize_message
 from kubectl_plugin.reports.related import RelatedReport
-from kubectl_plugin.reports.workload.ordinals import missing_pods
-from kubectl_plugin.reports.workload.rollout import ReportedReason, rollout, said, schedule
-from kubectl_plugin.reports.workload.workload_pods import (
+from kubectl_plugin.reports.workload import (
+    ReportedReason,
     WorkloadPod,
+    WorkloadReport,
     job_progress,
+    missing_pods,
     pod_counts,
     pods_wanted,
+    rollout,
+    said,
+    schedule,
     workload_pods,
 )
-from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from podrules.admission.resize_room import ResizeRoom, resize_room
 from podrules.api.model.kubelet import KubeletConfiguration
 from podrules.api.model.node import Node

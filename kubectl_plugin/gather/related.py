@@ -26,8 +26,7 @@ from kubectl_plugin.reports.related import (
     RelatedPod,
     RelatedReport,
 )
-from kubectl_plugin.reports.workload.rollout import ReportedReason
-from kubectl_plugin.reports.workload.workload_pods import pods_wanted
+from kubectl_plugin.reports.workload import ReportedReason, pods_wanted
 from podrules.admission.admitted_pod import QuotaRoom, QuotaShare
 from podrules.admission.limits import quota_room, required_amounts, still_refused, with_pods
 from podrules.api.model.pod import Pod

@@ -16,7 +16,7 @@ from cluster_io.kinds import (
     WORKLOADS,
 )
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.workload.rollout import ReportedReason
+from kubectl_plugin.reports.workload import ReportedReason
 from podrules.admission.admitted_pod import QuotaRoom, QuotaShare
 from podrules.api.model.quantity import Quantity
 from podrules.node.reachability import NodeReach

@@ -20,7 +20,7 @@ from kubectl_plugin.reports.steps import DeletionReport, FenceReport
 from kubectl_plugin.reports.term import TermReport
 from kubectl_plugin.reports.verdict import VerdictReport
 from kubectl_plugin.reports.versions import VersionsReport
-from kubectl_plugin.reports.workload.workload_report import WorkloadReport
+from kubectl_plugin.reports.workload import WorkloadReport
 from podrules.scheduling.scheduler.runtime import EXPLAINED_PLUGINS
 
 REPORTS: Final = {

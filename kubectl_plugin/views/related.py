@@ -19,7 +19,7 @@ from kubectl_plugin.reports.related import (
     RelatedReport,
 )
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, lacking
-from kubectl_plugin.reports.workload.rollout import ReportedReason
+from kubectl_plugin.reports.workload import ReportedReason
 from kubectl_plugin.views.caveats import assumed_words, unread_lines, versions_section
 from kubectl_plugin.views.pod.volume_words import claim_command, claim_sentences, missing_driver, volume_sentences
 from kubectl_plugin.views.scheduling.budget_words import remedy_words

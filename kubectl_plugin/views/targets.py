@@ -22,7 +22,6 @@ from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.related import RelatedReport
 from kubectl_plugin.reports.verdict import Severity, VerdictCode, most_urgent, worst_few
 from kubectl_plugin.reports.workload import WorkloadReport
-from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.caveats import VersionNotes, assumed_words, unread_lines
 from kubectl_plugin.views.node.node_lines import nearest_threshold
 from kubectl_plugin.views.node.node_page import finding_words, node_condition, node_verdict

@@ -8,8 +8,7 @@ from typing import Final
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.verdict import Severity, Verdict, joined_verdict, lacking
-from kubectl_plugin.reports.workload.workload_pods import WorkloadPod
-from kubectl_plugin.reports.workload.workload_report import WorkloadReport
+from kubectl_plugin.reports.workload import WorkloadPod, WorkloadReport
 from kubectl_plugin.views.caveats import assumed_words
 from kubectl_plugin.views.pod.admission_words import creation_commands
 from kubectl_plugin.views.pod.pod_page import pod_page, unread_section

@@ -10,10 +10,16 @@ from typing import Final
 
 from kubectl_plugin.reports.node.node_report import NearLimit
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
-from kubectl_plugin.reports.workload.rollout import ReportedReason, Rollout, Schedule
-from kubectl_plugin.reports.workload.workload_code import workload_code
-from kubectl_plugin.reports.workload.workload_pods import JobProgress, PodCounts, WorkloadPod
-from kubectl_plugin.reports.workload.workload_report import WorkloadReport
+from kubectl_plugin.reports.workload import (
+    JobProgress,
+    PodCounts,
+    ReportedReason,
+    Rollout,
+    Schedule,
+    WorkloadPod,
+    WorkloadReport,
+    workload_code,
+)
 from kubectl_plugin.views.node.pressure import near_limit_words
 from kubectl_plugin.views.pod.admission_words import creation_remedy, refusal_remedy
 from kubectl_plugin.views.pod.ending import kept_words

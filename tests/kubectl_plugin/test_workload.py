@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_plugin.reports.workload.workload_pods import pod_counts, pods_wanted
+from kubectl_plugin.reports.workload import pod_counts, pods_wanted
 from podrules.api.model.base import Condition, ObjectMeta
 from podrules.api.model.pod import (
     Container,

@@ -22,7 +22,7 @@ from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry, work
 from kubectl_plugin.reports.node.node_report import NearLimit
 from kubectl_plugin.reports.pod.pod_risk import PodRisk, pod_risk
 from kubectl_plugin.reports.pod.similar_pods import SimilarPods
-from kubectl_plugin.reports.workload.workload_pods import WorkloadPod, workload_pods
+from kubectl_plugin.reports.workload import WorkloadPod, workload_pods
 from podrules.api.model.kubelet import CPUStats
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod, PodQOSClass

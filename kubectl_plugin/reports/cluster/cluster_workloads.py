@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
-from kubectl_plugin.reports.workload.workload_code import workload_code
-from kubectl_plugin.reports.workload.workload_pods import PodCounts, WorkloadPod, job_progress, pod_counts, pods_wanted
+from kubectl_plugin.reports.workload import PodCounts, WorkloadPod, job_progress, pod_counts, pods_wanted, workload_code
 from podrules.api.model.pod import Pod
 from podrules.api.model.workload import Workload
 from podrules.api.refusals import pods_short, said_by_server
