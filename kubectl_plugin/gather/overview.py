@@ -36,9 +36,8 @@ from kubectl_plugin.gather.manifest_pods import template_pod
 from kubectl_plugin.gather.targets import ObjectQuery, check_namespace, find, source_pods, targets_of
 from kubectl_plugin.options import NO_SELECTION, Selection
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.cluster.cluster_entries import PodKey
+from kubectl_plugin.reports.cluster.cluster_entries import PodKey, WorkloadKey
 from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts, pod_key
-from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadKey
 from kubectl_plugin.reports.cluster.previous_report import EarlierReport
 from kubectl_plugin.reports.end_report import EndedPod
 from kubectl_plugin.reports.node.node_report import PartitionsReport, not_ready

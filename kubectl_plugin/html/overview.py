@@ -23,8 +23,13 @@ from kubectl_plugin.html.markup import (
     table,
 )
 from kubectl_plugin.render.command import Target
-from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEntry, PodEntry, PromisedResource
-from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry
+from kubectl_plugin.reports.cluster.cluster_entries import (
+    ClusterReport,
+    NodeEntry,
+    PodEntry,
+    PromisedResource,
+    WorkloadEntry,
+)
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity, VerdictCode, most_urgent
 from kubectl_plugin.views.caveats import assumed_words, unread_lines, version_note_words

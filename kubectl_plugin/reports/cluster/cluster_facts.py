@@ -8,8 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from cluster_io.origin import UNKNOWN_ORIGIN, Origin
-from kubectl_plugin.reports.cluster.cluster_entries import PodKey
-from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadKey
+from kubectl_plugin.reports.cluster.cluster_entries import PodKey, WorkloadKey
 from kubectl_plugin.reports.end_report import EndedPod
 from kubectl_plugin.reports.node.node_report import PartitionsReport
 from podrules.api.model.event import Event

@@ -16,9 +16,10 @@ from kubectl_plugin.reports.cluster.cluster_entries import (
     PodEntry,
     PodKey,
     PromisedResource,
+    WorkloadEntry,
+    workload_entries,
 )
 from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts, pod_key
-from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry, workload_entries
 from kubectl_plugin.reports.node.node_report import NearLimit
 from kubectl_plugin.reports.pod.pod_risk import PodRisk, pod_risk
 from kubectl_plugin.reports.pod.similar_pods import SimilarPods

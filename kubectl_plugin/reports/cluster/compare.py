@@ -8,21 +8,19 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from kubectl_plugin.reports.cluster.cluster_changes import (
+from kubectl_plugin.reports.cluster.cluster_entries import (
     ClusterChanges,
+    ClusterReport,
+    EvictionLevel,
     NodeChange,
+    NodeEntry,
     NodeStanding,
     OtherCluster,
     PodChange,
-    PodStanding,
-    Tally,
-)
-from kubectl_plugin.reports.cluster.cluster_entries import (
-    ClusterReport,
-    EvictionLevel,
-    NodeEntry,
     PodEntry,
+    PodStanding,
     PromisedResource,
+    Tally,
 )
 from kubectl_plugin.reports.cluster.previous_report import (
     EarlierLevel,

@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Table
-from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEntry, PodEntry
-from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry
+from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEntry, PodEntry, WorkloadEntry
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, most_urgent
 from kubectl_plugin.views.caveats import assumed_words, unread_lines, versions_section

@@ -8,9 +8,10 @@ from typing import Final
 from msgspec import Struct
 
 from kubectl_plugin.render.page import Section, Table
-from kubectl_plugin.reports.cluster.cluster_changes import (
+from kubectl_plugin.reports.cluster.cluster_entries import (
     OF_USAGE,
     ClusterChanges,
+    ClusterReport,
     NodeChange,
     NodeStanding,
     OtherCluster,
@@ -18,7 +19,6 @@ from kubectl_plugin.reports.cluster.cluster_changes import (
     PodStanding,
     Tally,
 )
-from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity, most_urgent
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS, urgency_words
