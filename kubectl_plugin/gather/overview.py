@@ -37,7 +37,7 @@ from kubectl_plugin.gather.targets import ObjectQuery, check_namespace, find, so
 from kubectl_plugin.options import NO_SELECTION, Selection
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.cluster.cluster_entries import PodKey, WorkloadKey
-from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts, pod_key
+from kubectl_plugin.reports.cluster.cluster_report import ClusterFacts, pod_key
 from kubectl_plugin.reports.cluster.previous_report import EarlierReport
 from kubectl_plugin.reports.end_report import EndedPod
 from kubectl_plugin.reports.node.node_report import PartitionsReport, not_ready

@@ -18,8 +18,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.html.document import FullExplanations, document
 from kubectl_plugin.render.command import Target
-from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts
-from kubectl_plugin.reports.cluster.cluster_report import cluster_report
+from kubectl_plugin.reports.cluster.cluster_report import ClusterFacts, cluster_report
 from podrules.api.model.base import Condition, ObjectMeta
 from podrules.api.model.decode import from_object
 from podrules.api.model.metrics import ContainerMetrics, NodeMetrics, PodMetrics

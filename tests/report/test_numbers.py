@@ -17,8 +17,7 @@ from cluster_io.kinds import NODES, PODS
 from cluster_io.node_usage import read_usage, read_usages
 from kubectl_plugin.gather.overview import Overview, overview, scope_of
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
-from kubectl_plugin.reports.cluster.cluster_facts import pod_key
-from kubectl_plugin.reports.cluster.cluster_report import cluster_report
+from kubectl_plugin.reports.cluster.cluster_report import cluster_report, pod_key
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.pod.similar_pods import SimilarPods
 from podrules.api.features import REFERENCE
