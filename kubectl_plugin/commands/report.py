@@ -23,8 +23,7 @@ from kubectl_plugin.printing import Printer, without_missing_objects
 from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, PodKey
 from kubectl_plugin.reports.cluster.cluster_report import cluster_report, pod_key
-from kubectl_plugin.reports.cluster.compare import cluster_changes
-from kubectl_plugin.reports.cluster.previous_report import EarlierReport
+from kubectl_plugin.reports.cluster.compare import EarlierReport, cluster_changes
 from kubectl_plugin.reports.node.node_pressure import node_pressure_report
 from kubectl_plugin.reports.node.node_report import node_report
 from kubectl_plugin.reports.pod.pod_report import PodReport

@@ -38,7 +38,7 @@ from kubectl_plugin.options import NO_SELECTION, Selection
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.cluster.cluster_entries import PodKey, WorkloadKey
 from kubectl_plugin.reports.cluster.cluster_report import ClusterFacts, pod_key
-from kubectl_plugin.reports.cluster.previous_report import EarlierReport
+from kubectl_plugin.reports.cluster.compare import EarlierReport
 from kubectl_plugin.reports.end_report import EndedPod
 from kubectl_plugin.reports.node.node_report import PartitionsReport, not_ready
 from podrules.api.model.event import Event

@@ -12,8 +12,7 @@ import msgspec
 import pytest
 
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
-from kubectl_plugin.reports.cluster.compare import cluster_changes
-from kubectl_plugin.reports.cluster.previous_report import EarlierReport
+from kubectl_plugin.reports.cluster.compare import EarlierReport, cluster_changes
 from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.views.cluster.report_changes import changes_sentences
 from tests.kubectl_plugin.running import run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import TypeVar
 
 from msgspec import Struct
@@ -21,13 +22,6 @@ from kubectl_plugin.reports.cluster.cluster_entries import (
     PodStanding,
     PromisedResource,
     Tally,
-)
-from kubectl_plugin.reports.cluster.previous_report import (
-    EarlierLevel,
-    EarlierNode,
-    EarlierPod,
-    EarlierPromisedResource,
-    EarlierReport,
 )
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from podrules.node.allocation import percent_of
@@ -127,3 +121,67 @@ def _left(level: EarlierLevel | EvictionLevel) -> int:
 
 def _percent(promised: EarlierPromisedResource | PromisedResource) -> int:
     return percent_of(sum(promised.requested.values()), promised.allocatable)
+
+
+# The fields of an earlier report that are compared with the current one.
+#
+# Only these fields are read, and a field of a later release may be missing: reports of every release with this API
+# version can be compared.
+
+
+class EarlierPromisedResource(Struct, frozen=True, rename="camel"):
+    """The compared fields of `cluster.PromisedResource`."""
+
+    allocatable: int = 0
+    requested: dict[str, int] = {}
+
+
+class EarlierLevel(Struct, frozen=True, rename="camel"):
+    """The compared fields of `cluster.Level`."""
+
+    percent: int
+
+
+class EarlierNode(Struct, frozen=True, rename="camel"):
+    """The compared fields of `cluster.NodeEntry`."""
+
+    name: str
+    ready: str | None = None
+    down: bool = False
+    unschedulable: bool = False
+    cpu: EarlierPromisedResource = EarlierPromisedResource()
+    memory: EarlierPromisedResource = EarlierPromisedResource()
+    nearest: EarlierLevel | None = None
+    pressures: tuple[str, ...] = ()
+    usage_source: str = UsageSource.NONE.value
+
+
+class EarlierPod(Struct, frozen=True, rename="camel"):
+    """The compared fields of `cluster.PodEntry`."""
+
+    namespace: str
+    name: str
+    node: str = ""
+    status: str = ""
+    created: str | None = None
+    restarts: int = 0
+    used: int | None = None
+    risk: str | None = None
+
+
+class EarlierOrigin(Struct, frozen=True, rename="camel"):
+    """The compared fields of `cluster_io.origin.Origin`."""
+
+    context: str | None = None
+    server: str | None = None
+
+
+class EarlierReport(Struct, frozen=True, rename="camel"):
+    """The compared fields of `cluster.ClusterReport`."""
+
+    source: str
+    scope: str
+    nodes: tuple[EarlierNode, ...]
+    pods: tuple[EarlierPod, ...]
+    at: datetime | None = None
+    origin: EarlierOrigin = EarlierOrigin()
