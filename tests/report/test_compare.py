@@ -11,6 +11,7 @@ import jsonschema
 import msgspec
 import pytest
 
+from kubectl_plugin.gather import overview
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
 from kubectl_plugin.reports.cluster.compare import EarlierReport, cluster_changes
 from kubectl_plugin.reports.schema import schema_of
@@ -339,7 +340,7 @@ def test_file_that_is_no_report(text: str, words: str, tmp_path: Path) -> None:
 
 
 def test_size_is_limited(now: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(previous_report, "MAX_BYTES", 1 << 10)
+    monkeypatch.setattr(overview, "MAX_BYTES", 1 << 10)
     file = tmp_path / "old.json"
     file.write_text(json.dumps(now), encoding="utf-8")
     ran = run("report", "-A", "--demo", "--compare", str(file))

@@ -1,1 +1,0 @@
-"""Answers about a workload and its pods, as data."""
