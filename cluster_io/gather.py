@@ -250,14 +250,19 @@ class Gatherer:
 
         What could not be read is noted.
         """
+        part, unread = self.within_reach(kind)
+        self.noted(unread)
+        return part
+
+    def within_reach(self, kind: Kind[K]) -> tuple[Sequence[K] | None, UnreadInput | None]:
+        """The same, with what could not be read, which is not noted."""
         found, space = self.list(kind), self._source.namespace
-        if not isinstance(found, UnreadInput) or not found.may_exist:
-            return self.noted(found)
-        part = read_or_none(self.list(kind, space))
+        if not isinstance(found, UnreadInput):
+            return found, None
+        part = read_or_none(self.list(kind, space)) if found.may_exist else None
         if part is not None and found.reason == FORBIDDEN:
             found = replace(found, reason=f"{OUTSIDE}{space}")
-        self.noted(found)
-        return part
+        return part, found
 
     def node(self, name: str, *, of_many: bool = False) -> Node | UnreadInput:
         """The node that a pod names. It is unread where it is not there.

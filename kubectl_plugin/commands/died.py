@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from cluster_io.cached_source import remembered
 from cluster_io.errors import ClusterError, NotFound, Unreachable, UsageError
+from cluster_io.gather import Gatherer
 from cluster_io.kinds import NODES, PODS
 from cluster_io.source import Source
 from kubectl_plugin.exit_codes import NOT_CERTAIN, NOTHING_LEFT, print_error
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 def run(options: DiedOptions, source: Source, streams: Streams) -> int:
     """Report on all targets. Errors give the exit code first, then the least certain verdict."""
     targets = targets_of(options.targets, NO_SELECTION, verb="examined")
-    ends = Ends(source)
+    source = remembered(source)
+    ends = Ends(Gatherer(source))
     printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
     code, reports = 0, []
     alone = len(targets) == 1 and targets[0].kind is PODS and bool(targets[0].name)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cluster_io.cached_source import remembered
 from cluster_io.errors import ClusterError, Unreachable, UsageError
+from cluster_io.gather import Gatherer
 from cluster_io.in_memory import NothingSource
 from cluster_io.kinds import NODES, RELATED
 from cluster_io.source import Source
@@ -78,13 +80,8 @@ def explain(
     Yields:
         The errors, and the reports that were printed.
     """
-    printer = Printer(
-        options.output,
-        streams,
-        colour=options.colour,
-        target=options.cluster.target(options.scheduler_config),
-        source=source,
-    )
+    source, target = remembered(source), options.cluster.target(options.scheduler_config)
+    printer = Printer(options.output, streams, colour=options.colour, target=target, source=source)
     several = sum(bool(one.name) for one in targets) > 1
     lines = _Lines(printer, source.now, everywhere=options.selection.everywhere) if _may_be_lines(options) else None
     # A line shows less than a page: data that only a page shows are not read.
@@ -182,8 +179,9 @@ def _answers(
 ) -> Iterator[_Explained | ClusterError]:
     _check_for_pods(targets, options)
     label_selector(options.selection.labels)
-    reporter = ReportBuilder(source, options)
-    yield from _files(options, source, streams)
+    gatherer = Gatherer(source)
+    reporter = ReportBuilder(gatherer, options)
+    yield from _files(options, gatherer, reporter, streams)
     for asked in targets:
         try:
             found = find(asked, options.selection, source, live=options.cluster.live)
@@ -219,7 +217,9 @@ def _check_for_pods(targets: Sequence[ObjectQuery], options: ExplainOptions) -> 
         )
 
 
-def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[_Explained | ClusterError]:
+def _files(
+    options: ExplainOptions, gatherer: Gatherer, reporter: ReportBuilder, streams: Streams
+) -> Iterator[_Explained | ClusterError]:
     """Explain the pods and workloads of files, with the other objects of all files."""
     if not options.files:
         return
@@ -227,16 +227,17 @@ def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterato
 
     # With a dry run, the API server checks unknown fields itself.
     local = Validation.IGNORE if options.dry_run else options.validation
-    files = read_files(options.files, source, local, streams.stdin)
-    objects, reporter = joined([file.objects for file in files]), ReportBuilder(source, options)
+    files = read_files(options.files, gatherer, local, streams.stdin)
+    objects = joined([file.objects for file in files])
     explained = any(file.manifests for file in files)
     ignored: list[tuple[str, str]] = []
     read_with: list[tuple[str, str]] = []
     for path, file in zip(options.files, files, strict=True):
         yield from file.errors
         warn(file.warnings, streams.err)
-        could_ask = not (options.dry_run or path == "-" or isinstance(source, NothingSource)) and options.cluster.live
-        for manifest in _after_dry_run(file.manifests, options, source):
+        asks_none = options.dry_run or path == "-" or isinstance(gatherer.source, NothingSource)
+        could_ask = options.cluster.live and not asks_none
+        for manifest in _after_dry_run(file.manifests, options, gatherer):
             report = reporter.manifest(manifest, objects)
             yield _Explained(report, manifest.name, file.title(manifest), path if could_ask else "")
         nothing = file.nothing("explain")
@@ -249,13 +250,15 @@ def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterato
         streams.err.write(f"{escape(not_explained(ignored, read_with))}\n")
 
 
-def _after_dry_run(manifests: Sequence[PodManifest], options: ExplainOptions, source: Source) -> Sequence[PodManifest]:
+def _after_dry_run(
+    manifests: Sequence[PodManifest], options: ExplainOptions, gatherer: Gatherer
+) -> Sequence[PodManifest]:
     """The manifests, with the result of the API server's dry run if it is requested."""
     if not options.dry_run:
         return manifests
     from kubectl_plugin.gather.dry_run import with_dry_runs
 
-    return with_dry_runs(manifests, source, options.cluster, options.validation)
+    return with_dry_runs(manifests, gatherer, options.cluster, options.validation)
 
 
 def _pages(answer: _Explained, now: datetime | None, *, wide: bool) -> Iterator[Page]:

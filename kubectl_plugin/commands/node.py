@@ -45,7 +45,7 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
         return watch(
             options, source, streams, run, [WatchedObjects(NODES, None, name) for name in _named(options) or [""]]
         )
-    named = _named(options)
+    named, source = _named(options), RememberedSource(source)
     printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
     # Several nodes get one line each. Pages and data are printed one by one.
     lines = _lines(source) if len(named) != 1 and options.output.brief else None
@@ -143,21 +143,21 @@ def _with_ended(report: NodePressureReport, gatherer: Gatherer) -> NodePressureR
     if now is None:
         return report
     try:
-        ended = tuple(ended_pods(Ends(gatherer.source, gatherer).on_node(report.name, now - HOUR)))
+        ended = tuple(ended_pods(Ends(gatherer).on_node(report.name, now - HOUR)))
     except (Forbidden, NotServed, NotCaptured):
         return report
     return replace(report, ended=ended)
 
 
-def _of_chosen(options: NodeOptions, source: Source) -> Iterator[NodePressureReport]:
+def _of_chosen(options: NodeOptions, source: RememberedSource) -> Iterator[NodePressureReport]:
     """The reports of the selected nodes. Without a selection, all pods are read in one request."""
     from kubectl_plugin.gather.targets import ObjectQuery, find
 
     nodes = cast("Sequence[Node]", find(ObjectQuery(NODES), options.selection, source, live=options.cluster.live))
-    pods = _pods_of(nodes, Gatherer(source), everywhere=not options.selection.flags)
-    if pods is not None:
-        source = RememberedSource(source, nodes, pods)
     gatherer = Gatherer(source)
+    pods = _pods_of(nodes, gatherer, everywhere=not options.selection.flags)
+    if pods is not None:
+        source.know(nodes, pods)
     for report in pressure_reports(gatherer, nodes, cgroups=not options.output.brief):
         yield _with_shortage(report, gatherer) if len(nodes) == 1 else report
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cluster_io.cached_source import remembered
 from cluster_io.errors import ManifestError, NotFound, UsageError
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import (
@@ -79,9 +80,11 @@ def run(options: PlaceOptions, source: Source, streams: Streams) -> int:
     Raises:
         ClusterError: required data cannot be read, or an object does not exist.
     """
+    source = remembered(source)
+    gatherer = Gatherer(source)
     more = more_of(options.targets, source, live=options.cluster.live, replicas=options.replicas)
-    files = _read_files(options, source, streams)
-    report = _Planner(options, source).report(files, more)
+    files = _read_files(options, gatherer, streams)
+    report = _Planner(options, gatherer).report(files, more)
     printer = Printer(
         options.output,
         streams,
@@ -103,7 +106,7 @@ def _pages(report: PlanReport, *, wide: bool) -> Iterator[Page]:
     yield plan_page(report, wide=wide)
 
 
-def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Files:
+def _read_files(options: PlaceOptions, gatherer: Gatherer, streams: Streams) -> _Files:
     """Read all files. Errors are printed on standard error, and give the exit code.
 
     Raises:
@@ -111,12 +114,12 @@ def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Fil
     """
     # With a dry run, the API server checks unknown fields itself.
     local = Validation.IGNORE if options.dry_run else options.validation
-    files = read_files(options.files, source, local, streams.stdin)
+    files = read_files(options.files, gatherer, local, streams.stdin)
     manifests = tuple(manifest for file in files for manifest in file.manifests)
     if options.dry_run:
         from kubectl_plugin.gather.dry_run import with_dry_runs
 
-        manifests = tuple(with_dry_runs(manifests, source, options.cluster, options.validation))
+        manifests = tuple(with_dry_runs(manifests, gatherer, options.cluster, options.validation))
     errors = [error for file in files for error in _wrong(file, beside=bool(options.targets or manifests))]
     for file in files:
         warn(file.warnings, streams.err)
@@ -158,11 +161,11 @@ class _Request(Struct, frozen=True):
 class _Planner:
     """Reads the cluster, changes it as requested, and places the pods."""
 
-    def __init__(self, options: PlaceOptions, source: Source) -> None:
+    def __init__(self, options: PlaceOptions, gatherer: Gatherer) -> None:
         self._options = options
-        self._source = source
-        self._gatherer = Gatherer(source)
-        self._schedulers = Schedulers(source, options.scheduler_config)
+        self._source = gatherer.source
+        self._gatherer = gatherer
+        self._schedulers = Schedulers(self._source, options.scheduler_config)
         self._placeable_specs = PlaceableSpecs(self._gatherer, self._schedulers, options)
         self._added = tuple(node for text in options.add_nodes for node in read_node_specification(text))
 

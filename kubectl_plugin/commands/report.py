@@ -64,7 +64,7 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     earlier = read_previous_report(options.compare) if options.compare is not None else None
     scope = scope_of(options.targets, everything=options.everything, selection=options.selection)
     read = overview(scope, source, live=options.cluster.live)
-    reporter = ReportBuilder(read.source, _explaining(options), read.gatherer)
+    reporter = ReportBuilder(read.gatherer, _explaining(options))
     awaited = frozenset(pod_key(pod) for pod in read.pods if reporter.preemption_under_way(pod))
     decisive = _DECISIVE | {"events"} if any(may_be_stuck(pod, read.facts.at) for pod in read.pods) else _DECISIVE
     lacks = [one for one in read.facts.unread if one.may_exist and one.resource in decisive]
@@ -196,7 +196,7 @@ def _manifests(
     # Loaded only for manifests.
     from kubectl_plugin.gather.manifest_files import read_files
 
-    files = read_files(options.files, read.source, options.validation, streams.stdin)
+    files = read_files(options.files, read.gatherer, options.validation, streams.stdin)
     objects = joined([file.objects for file in files])
     for file in files:
         for answer in _of_file(file, objects, reporter, streams):

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from cluster_io.cached_source import remembered
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import NODES, PODS
 from cluster_io.node_usage import read_usages
@@ -58,6 +59,7 @@ def run(options: VersionsOptions, source: Source, streams: Streams) -> int:
     """
     from kubectl_plugin.views.versions import versions_page, versions_verdict
 
+    source = remembered(source)
     report = _Comparison(options, source).report()
     target = options.cluster.target(options.scheduler_config)
     printer = Printer(options.output, streams, colour=options.colour, target=target, source=source)

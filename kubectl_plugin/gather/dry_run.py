@@ -11,7 +11,6 @@ from cluster_io.dry_run import DryRunAnswer, DryRuns
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import MUTATING_WEBHOOKS, NAMESPACES, PODS, PRIORITY_CLASSES, WORKLOADS, Kind
 from cluster_io.live.transport import ProxySettings
-from cluster_io.source import Source
 from kubectl_plugin.gather.manifest_pods import PodManifest
 from kubectl_plugin.options import ClusterOptions, Validation, connect_for_changes
 from kubectl_plugin.reports.pod.admission import AddedField, DryRunPod, DryRunReport, DryRunVerdict
@@ -38,13 +37,13 @@ _POLICIES_SINCE: Final = 36
 
 
 def with_dry_runs(
-    manifests: Sequence[PodManifest], source: Source, cluster: ClusterOptions, validation: Validation
+    manifests: Sequence[PodManifest], gatherer: Gatherer, cluster: ClusterOptions, validation: Validation
 ) -> Sequence[PodManifest]:
     """The manifests, each with the API server's answer. The connection accepts only the requests that they need.
 
     Args:
         manifests: The manifests to send.
-        source: Reads from the same cluster.
+        gatherer: Reads from the same cluster.
         cluster: The live cluster, and the user.
         validation: How unknown fields are treated.
 
@@ -55,7 +54,7 @@ def with_dry_runs(
         return manifests
     paths = tuple(dict.fromkeys(path for manifest in manifests for path in _paths(manifest)))
     with connect_for_changes(cluster, ProxySettings(methods=("POST", "PATCH"), paths=paths)) as sender:
-        dry_runs = _ServerDryRuns(DryRuns(sender, validation.value.capitalize()), Gatherer(source))
+        dry_runs = _ServerDryRuns(DryRuns(sender, validation.value.capitalize()), gatherer)
         return [manifest._replace(asked=dry_runs.of(manifest)) for manifest in manifests]
 
 

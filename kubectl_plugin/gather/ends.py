@@ -13,7 +13,6 @@ from cluster_io.field_selector import equal_fields
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import EVENTS, JOBS, NODES, PODS, Kind
 from cluster_io.live.parallel_reads import together
-from cluster_io.source import Source
 from kubectl_plugin.gather.targets import ObjectQuery, check_namespace, find, pod_selector
 from kubectl_plugin.options import NO_SELECTION
 from kubectl_plugin.reports.end_report import EndReport, end_report
@@ -43,11 +42,9 @@ _FEW_ENDS: Final = 50
 class Ends:
     """Makes reports of ends. Data that several reports need are read once."""
 
-    def __init__(self, source: Source, gatherer: Gatherer | None = None) -> None:
+    def __init__(self, gatherer: Gatherer) -> None:
         """Read nothing yet."""
-        self._source = source
-        self._gatherer = gatherer or Gatherer(source)
-        self._reader = EndReader(self._gatherer)
+        self._source, self._gatherer, self._reader = gatherer.source, gatherer, EndReader(gatherer)
         self.gone_nodes: dict[str, Sequence[Pod]] = {}
         """The requested nodes without a Node object, with the unfinished pods that name them."""
 

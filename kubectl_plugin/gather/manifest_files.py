@@ -12,7 +12,6 @@ from cluster_io.errors import ManifestError
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import DAEMON_SETS, DEPLOYMENTS, REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS
 from cluster_io.manifests.files import Document, read_what_can_be
-from cluster_io.source import Source
 from kubectl_plugin.gather.field_validation import ValidDocuments
 from kubectl_plugin.gather.manifest_objects import ManifestObjects, is_manifest_object, read_manifest_objects
 from kubectl_plugin.gather.manifest_pods import PodManifest, job_size, own_replicas, read_manifests
@@ -24,12 +23,12 @@ from podrules.scheduling.placement.planned import Autoscaler
 class ManifestFile:
     """The content of a file, a folder or standard input."""
 
-    def __init__(self, path: str, source: Source, validation: Validation, stdin: IO[str] | None = None) -> None:
+    def __init__(self, path: str, gatherer: Gatherer, validation: Validation, stdin: IO[str] | None = None) -> None:
         """Read everything that is readable.
 
         Args:
             path: As typed; ``-``: standard input.
-            source: Where the objects would be created; objects without a namespace get the source's namespace.
+            gatherer: Reads where the objects would be created; those without a namespace get its source's namespace.
             validation: How objects with unknown fields are treated.
             stdin: Standard input.
 
@@ -51,15 +50,16 @@ class ManifestFile:
         from podrules.api.schema.table import schema
 
         # An empty file needs no request to the cluster.
-        features = Gatherer(source).versions.api_server if documents else REFERENCE
+        features = gatherer.versions.api_server if documents else REFERENCE
         valid = ValidDocuments(documents, schema(features.minor), validation)
         self.warnings = list(dict.fromkeys((*_warnings(documents), *valid.warnings)))
         self.errors += valid.errors
+        namespace = gatherer.source.namespace
         self.objects: ManifestObjects
         others = [one.document for one in valid.documents if one.kind is None]
-        self.objects, errors = read_manifest_objects(others, source.namespace)
+        self.objects, errors = read_manifest_objects(others, namespace)
         self.errors += errors
-        for manifest in read_manifests(valid.documents, source.namespace):
+        for manifest in read_manifests(valid.documents, namespace):
             if isinstance(manifest, ManifestError):
                 self.errors.append(manifest)
             else:
@@ -68,7 +68,7 @@ class ManifestFile:
         """Kinds and names of objects that count for the pods and have no page of their own."""
         self.ignored: Sequence[tuple[str, str]] = [_name(one.content) for one in others if not _counts(one)]
         """Objects that contribute nothing to the answer."""
-        self.autoscalers = autoscalers_of(others, source.namespace)
+        self.autoscalers = autoscalers_of(others, namespace)
 
     def scaled_by(self, autoscalers: Autoscalers) -> None:
         """Give each workload the autoscaler that decides about its replicas."""
@@ -112,14 +112,14 @@ class ManifestFile:
 
 
 def read_files(
-    paths: Sequence[str], source: Source, validation: Validation, stdin: IO[str] | None = None
+    paths: Sequence[str], gatherer: Gatherer, validation: Validation, stdin: IO[str] | None = None
 ) -> Sequence[ManifestFile]:
     """Read files; an autoscaler may be in another file than its workload. The arguments are those of `ManifestFile`.
 
     Raises:
         ClusterError: the version of the cluster cannot be read.
     """
-    files = [ManifestFile(path, source, validation, stdin) for path in paths]
+    files = [ManifestFile(path, gatherer, validation, stdin) for path in paths]
     autoscalers = {place: autoscaler for file in files for place, autoscaler in file.autoscalers.items()}
     for file in files:
         file.scaled_by(autoscalers)

@@ -11,7 +11,6 @@ from cluster_io.gather import Gatherer
 from cluster_io.in_memory import NothingSource
 from cluster_io.kinds import DEPLOYMENTS, JOBS, NODES, PDBS, PODS, RELATED, REPLICA_SETS, STATEFUL_SETS, Kind
 from cluster_io.safety_facts import coming_writers, volumes_on_their_way
-from cluster_io.source import Source
 from kubectl_plugin.gather.admission import Admission
 from kubectl_plugin.gather.likely_node import LikelyNodes, Maker, Schedulers
 from kubectl_plugin.gather.manifest_objects import NO_OBJECTS, ManifestObjects, applied
@@ -82,10 +81,9 @@ Report = PodReport | NodeReport | WorkloadReport | RelatedReport
 class ReportBuilder:
     """Makes reports. Data that several reports need are read once."""
 
-    def __init__(self, source: Source, options: ExplainOptions, gatherer: Gatherer | None = None) -> None:
-        """Read nothing yet; a gatherer of the source may already have read data."""
-        self._source = source
-        self._gatherer = gatherer or Gatherer(source)
+    def __init__(self, gatherer: Gatherer, options: ExplainOptions) -> None:
+        """Read nothing yet; the gatherer may already have read data."""
+        self._gatherer, self._source = gatherer, gatherer.source
         self._wants_placement = options.placement
         self._kept_positions: Pressures | None = None
         self._placed: dict[tuple[tuple[str, str], bool], LikelyNode] = {}
@@ -94,10 +92,10 @@ class ReportBuilder:
         self._on = options.on
         self._placement_typed = options.placement is True
         # For an existing object, one answer needs no request about the limits of its namespace.
-        self._admission = Admission(self._gatherer, asks=not source.side_by_side)
-        self._schedulers = Schedulers(source, options.scheduler_config)
+        self._admission = Admission(gatherer, asks=not self._source.side_by_side)
+        self._schedulers = Schedulers(self._source, options.scheduler_config)
         self._whole = options.output.whole
-        self._likely_nodes = LikelyNodes(source, self._gatherer, self._schedulers, every_node=self._whole)
+        self._likely_nodes = LikelyNodes(self._source, gatherer, self._schedulers, every_node=self._whole)
 
     def report(self, entry: Any, kind: Kind[Any], *, named: bool, in_line: bool = False) -> Report:
         """The report of an object of the cluster.
@@ -325,7 +323,7 @@ class ReportBuilder:
         # Loaded on demand.
         from kubectl_plugin.gather.ends import Ends
 
-        return Ends(self._source, self._gatherer).of_pod(pod)
+        return Ends(self._gatherer).of_pod(pod)
 
     def _config(self, facts: PodFacts) -> KubeletConfiguration | None:
         """The configuration of the kubelet of a pod's node, which is read unless the node is silent."""

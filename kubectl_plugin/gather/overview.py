@@ -31,7 +31,7 @@ from cluster_io.manifests.text import read_text
 from cluster_io.node_usage import read_usages
 from cluster_io.origin import UNKNOWN_ORIGIN, Origin
 from cluster_io.safety_facts import coming_writers, partition_facts
-from cluster_io.source import Source
+from cluster_io.source import RememberedSource, Source
 from kubectl_plugin.gather.manifest_pods import template_pod
 from kubectl_plugin.gather.targets import ObjectQuery, check_namespace, find, source_pods, targets_of
 from kubectl_plugin.options import NO_SELECTION, Selection
@@ -49,7 +49,7 @@ from podrules.api.refusals import newest_refusal
 from podrules.ending.died.memory import node_shortages
 from podrules.ending.stuck import Stuck, event_subjects, stuck_by, waits
 from podrules.ending.volumes import SecondWriters
-from podrules.pod.reading import read_or_none
+from podrules.pod.reading import UnreadInput, read_or_none
 from podrules.silent_node.partitions import partitions
 
 _BETWEEN: Final[tuple[Kind[Any], ...]] = (REPLICA_SETS, JOBS)
@@ -106,20 +106,23 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
         UsageError: the selection cannot be read.
         ClusterError: the pods cannot be read, or one that was named is not there.
     """
+    origin, source = _origin(source), RememberedSource(source)
     chosen = _chosen(scope, source, live=live)
     for one in (*(ObjectQuery(NODES, name) for name in scope.nodes), *(ObjectQuery(PODS, name) for name in scope.pods)):
         find(one, NO_SELECTION, source, live=live, command="report")
-    first = Gatherer(source)
-    read_nodes = first.noted(first.list(NODES))
+    gatherer = Gatherer(source)
+    listed = gatherer.list(NODES)
+    read_nodes = read_or_none(listed)
     # A report on everything needs the pods of all namespaces, any other report only those of its namespace.
     of_all = scope.everything or scope.nodes
-    nodes, read_pods = read_nodes or (), first.noted(first.list(PODS)) if of_all else first.in_reach(PODS)
+    every = gatherer.list(PODS)
+    read_pods, missing = gatherer.within_reach(PODS) if not of_all else (read_or_none(every), every)
     if read_pods is None and not source.is_plain_list:
         read_pods = source.list(PODS, None if of_all else source.namespace)
-    of = next((one.read_in for one in first.unread if one.read_in and one.resource == PODS.rbac_name), None)
-    pods = read_pods or ()
-    remembered = RememberedSource(source, read_nodes, read_pods, of=of)
-    gatherer = Gatherer(remembered)
+    nodes, pods = read_nodes or (), read_pods or ()
+    # The page lacks these, and not each of its pods: the gatherer does not note them.
+    lacks = [one for one in (listed, missing) if isinstance(one, UnreadInput)]
+    source.know(read_nodes, read_pods, of=next((one.read_in for one in lacks[-1:] if one.read_in), None))
     listed_pods = _listed_pods(scope, source.namespace, pods) if chosen is None else chosen
     if not listed_pods and not scope.nodes and not scope.everything:
         check_namespace(source)
@@ -136,7 +139,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     owners = _owners(gatherer, namespace)
     facts = ClusterFacts(
         source=source.description,
-        origin=_origin(source),
+        origin=origin,
         scope=_scope_words(scope, source.namespace),
         at=at,
         at_is_newest=source.is_plain_list,
@@ -161,9 +164,9 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     if at is not None:
         silent = {one.reach.name for one in facts.partitions.nodes} if facts.partitions is not None else set()
         facts = replace(facts, stuck=_stuck(gatherer, namespace, pods, silent, at))
-    facts = _with_unread(facts, first, gatherer, unread)
+    facts = replace(facts, unread=tuple(dict.fromkeys((*lacks, *gatherer.unread, *unread))))
     shown_pods = [pod for pod in pods if listed_pods is None or pod_key(pod) in listed_pods]
-    return Overview(facts, gatherer, remembered, shown_pods)
+    return Overview(facts, gatherer, source, shown_pods)
 
 
 def _origin(source: Source) -> Origin:
@@ -171,10 +174,6 @@ def _origin(source: Source) -> Origin:
     from cluster_io.live.live_source import LiveSource
 
     return source.origin if isinstance(source, LiveSource) else UNKNOWN_ORIGIN
-
-
-def _with_unread(facts: ClusterFacts, first: Gatherer, then: Gatherer, usage: Iterable[Any]) -> ClusterFacts:
-    return replace(facts, unread=tuple(dict.fromkeys((*first.unread, *then.unread, *usage))))
 
 
 def _chosen(scope: Scope, source: Source, *, live: bool) -> frozenset[PodKey] | None:
@@ -274,7 +273,7 @@ def _ended(
 
     own = [pod for pod in pods if listed is None or pod_key(pod) in listed]
     about = [one for one in events if listed is None or _place(one) in listed]
-    return tuple(ended_pods(Ends(gatherer.source, gatherer).among(own, about, at - HOUR)))
+    return tuple(ended_pods(Ends(gatherer).among(own, about, at - HOUR)))
 
 
 def _stuck(

@@ -20,6 +20,7 @@ import msgspec
 import pytest
 import yaml
 
+from cluster_io.gather import Gatherer
 from cluster_io.in_memory import NothingSource
 from cluster_io.kinds import PODS, WORKLOADS, find_kind
 from cluster_io.manifests.files import Document
@@ -169,7 +170,7 @@ def _asked(entry: Object) -> PodManifest:
     kind = find_kind(entry["kind"])
     (manifest,) = read_manifests([ValidDocument(Document("manifest", entry), kind, ())], PLAIN)
     assert isinstance(manifest, PodManifest)
-    (asked,) = with_dry_runs([manifest], NothingSource(PLAIN), ClusterOptions(), Validation.STRICT)
+    (asked,) = with_dry_runs([manifest], Gatherer(NothingSource(PLAIN)), ClusterOptions(), Validation.STRICT)
     return asked
 
 
@@ -185,7 +186,7 @@ def _compare(control_plane: ControlPlane, entry: Object) -> str:
     if not isinstance(manifest, PodManifest):
         # A value that does not fit its field is rejected before any request.
         return "" if done.returncode else f"kubectl takes it: {manifest.message}"
-    (asked,) = with_dry_runs([manifest], NothingSource(PLAIN), ClusterOptions(), Validation.STRICT)
+    (asked,) = with_dry_runs([manifest], Gatherer(NothingSource(PLAIN)), ClusterOptions(), Validation.STRICT)
     assert asked.asked is not None
     verdict = asked.asked.report.verdicts[0]
     if done.returncode:

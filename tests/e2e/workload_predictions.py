@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from cluster_io.gather import Gatherer
 from cluster_io.in_memory import MemorySource
 from cluster_io.kinds import find_kind
 from cluster_io.manifests.files import Document
@@ -31,7 +32,7 @@ def predict(case: Case, cluster: Sequence[Object]) -> Placement:
     kind = find_kind(case.manifest["kind"])
     (manifest,) = read_manifests([ValidDocument(Document("manifest", case.manifest), kind, ())], namespace)
     assert isinstance(manifest, PodManifest)
-    placement = ReportBuilder(source, _OPTIONS).manifest(manifest, NO_OBJECTS).placement
+    placement = ReportBuilder(Gatherer(source), _OPTIONS).manifest(manifest, NO_OBJECTS).placement
     assert placement is not None
     return placement
 

@@ -136,7 +136,8 @@ def test_what_is_wrong(read: Overview, report: ClusterReport) -> None:
 
 
 def test_a_remembered_source_answers_as_its_own(source: MemorySource) -> None:
-    remembered = RememberedSource(source, source.list(NODES), source.list(PODS))
+    remembered = RememberedSource(source)
+    remembered.know(source.list(NODES), source.list(PODS))
     for namespace in (None, "shop"):
         for selector in (
             "",

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cluster_io.gather import Gatherer
 from cluster_io.in_memory import MemorySource
 from kubectl_plugin.exit_codes import NOT_CERTAIN, NOTHING_LEFT
 from kubectl_plugin.gather.ends import Ends
@@ -160,7 +161,7 @@ def test_log_without_restart_is_not_previous(again: bool) -> None:
         pod["status"]["phase"] = "Failed"
 
     source = MemorySource([pod], description="it", now=datetime.fromisoformat(NOW), namespace="shop")
-    report = Ends(source).named("web", "shop")
+    report = Ends(Gatherer(source)).named("web", "shop")
 
     lines = tuple(further_evidence(report))
     [hint] = [one for line in lines if isinstance(line, Prose) for one in line.parts if isinstance(one, Hint)]

@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from cluster_io.gather import Gatherer
 from cluster_io.in_memory import MemorySource
 from cluster_io.kinds import PODS
 from cluster_io.live.responses import ChangeAnswer
@@ -445,7 +446,7 @@ def test_priority_plugin_adds_only_default_class(default: str, monkeypatch: pyte
     document = ValidDocument(Document("file", raw_pod("web", "shop")), PODS, ())
     (manifest,) = read_manifests([document], "shop")
     assert isinstance(manifest, PodManifest)
-    (asked,) = dry_run.with_dry_runs([manifest], source, ClusterOptions(), Validation.STRICT)
+    (asked,) = dry_run.with_dry_runs([manifest], Gatherer(source), ClusterOptions(), Validation.STRICT)
     assert asked.asked is not None
     added = {one.what: one.by for one in asked.asked.report.added}
     assert added == {"priority 100": "Priority", "priorityClassName low": "Priority" if default == "low" else ""}

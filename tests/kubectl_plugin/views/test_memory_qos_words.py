@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cluster_io.gather import Gatherer
 from cluster_io.kinds import PODS
 from kubectl_plugin.gather.object_reports import ReportBuilder
 from kubectl_plugin.options import ClusterOptions, ExplainOptions, Output
@@ -46,7 +47,7 @@ def source(version: str, config: Mapping[str, Any] | None) -> RecordingSource:
 
 def explained(version: str, config: Mapping[str, Any] | None, **options: Any) -> PodReport:
     cluster = source(version, config)
-    report = ReportBuilder(cluster, OPTIONS._replace(**options)).report(
+    report = ReportBuilder(Gatherer(cluster), OPTIONS._replace(**options)).report(
         cluster.get(PODS, "web", "shop"), PODS, named=True
     )
     assert isinstance(report, PodReport)
@@ -104,5 +105,5 @@ def test_Q5_kernel_behaviour_is_beside_the_limit() -> None:
 
 def test_Q5_kubelet_configuration_is_read_once() -> None:
     cluster = source("v1.37.1", SET)
-    ReportBuilder(cluster, OPTIONS).report(cluster.get(PODS, "web", "shop"), PODS, named=True)
+    ReportBuilder(Gatherer(cluster), OPTIONS).report(cluster.get(PODS, "web", "shop"), PODS, named=True)
     assert sum(asked.endswith("configz") for asked in cluster.asked) == 1
