@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import PODS, PRIORITY_CLASSES, RUNTIME_CLASSES
 from kubectl_plugin.gather.likely_node import Maker
 from kubectl_plugin.gather.manifest_objects import ManifestObjects
-from kubectl_plugin.reports.pod.admission import DryRunReport, OwnWebhookReport
-from kubectl_plugin.reports.pod.pod_report import RefusedField
+from kubectl_plugin.reports.pod.pod_report import ReviewedPod
 from podrules.admission.admitted_pod import (
     AdmissionObjects,
     AdmittedPod,
@@ -26,35 +25,6 @@ from podrules.pod.reading import NOT_ALL_IN_FILE, UnreadInput
 if TYPE_CHECKING:
     from kubectl_plugin.gather.admission_rules import NamespaceReader
     from podrules.admission.admitted_pod import QuotaRoom
-
-
-class ReviewedPod(NamedTuple):
-    """A new pod after the API server's review: validation of its manifest, and admission."""
-
-    admitted: AdmittedPod
-    refusals: Sequence[RefusedField]
-    """The refused fields of its manifest."""
-    dry_run: DryRunReport | None = None
-    """The result of the API server's own dry run; None: not requested."""
-    refusal: PodRefusal | None = None
-    """Why the API server refuses it by the rules of its namespace; None: it does not, or refuses it earlier."""
-    warning: str = ""
-    """The warning of Pod Security; empty: none."""
-    webhook: OwnWebhookReport | None = None
-    """What the webhook of kubectl qos does with it; None: the webhook is not called."""
-
-    @property
-    def stored(self) -> Pod | str:
-        """The pod as the API server stores it, or why it refuses the pod."""
-        if self.dry_run is not None and self.dry_run.refusal:
-            return self.dry_run.refusal
-        if self.refusal is not None and self.refusal.by is RejectedBy.NAMESPACE:
-            return self.refusal.message
-        if self.refusals:
-            return f"the API server refuses {self.refusals[0]}"
-        if self.admitted.rejected or self.refusal is None:
-            return self.admitted.rejected or self.admitted.pod
-        return self.refusal.message
 
 
 class Admission:

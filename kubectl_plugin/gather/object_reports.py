@@ -20,7 +20,7 @@ from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.end_report import EndReport
 from kubectl_plugin.reports.node.node_report import NearLimit, NodeReport, node_report
 from kubectl_plugin.reports.pod.pod_pressure import near_limits
-from kubectl_plugin.reports.pod.pod_report import LikelyNode, PodFacts, PodInCluster, PodPosition, PodReport, pod_report
+from kubectl_plugin.reports.pod.pod_report import LikelyNode, PodFacts, PodPosition, PodReport, pod_report, with_unread
 from kubectl_plugin.reports.pod.pod_status import pending_resize, resize_message
 from kubectl_plugin.reports.related import RelatedReport
 from kubectl_plugin.reports.workload import (
@@ -207,11 +207,7 @@ class ReportBuilder:
             preemption_disabled=self._schedulers.preemption_disabled(pod),
             guards=gatherer.guards(pod) if asks_volumes else None,
         )
-        tracking = self._tracking(pod)
-        # All data are read before `unread` is used.
-        in_cluster = self._in_cluster(facts, named=named)
-        held = self._drain_block(pod, facts.node) if named else None
-        return replace(pod_report(facts, in_cluster, gatherer.unread), tracking=tracking, held=held)
+        return self._in_cluster(facts, named=named)
 
     def _drain_block(self, pod: Pod, node: Node | None) -> UnmovedPod | None:
         """Why a drain cannot evict a pod on a cordoned node. A live cluster is not asked for other pods' budgets."""
@@ -236,9 +232,10 @@ class ReportBuilder:
             return JobTracking(owner.name, exists=False if found.reason == NOT_FOUND else None)
         return JobTracking(owner.name, exists=found is not None and found.metadata.uid == owner.uid)
 
-    def _in_cluster(self, facts: PodFacts, *, named: bool) -> PodInCluster:
-        """The effects of the rest of the cluster on one of its pods."""
+    def _in_cluster(self, facts: PodFacts, *, named: bool) -> PodReport:
+        """The report of a pod of the cluster, with the effects of the rest of the cluster on it."""
         pod, bound = facts.pod, facts.pod.spec.node_name
+        tracking = self._tracking(pod)
         event = self._preempted(pod) if is_preempted(pod) else None
         moving = self._moving(pod) if bound and _may_wait_for_volumes(pod, facts.reach) else ()
         wanted = not bound and self._timeline_way is None if self._wants_placement is None else self._wants_placement
@@ -248,30 +245,35 @@ class ReportBuilder:
         likely = self._place(pod, gates=facts.named) if placeable else LikelyNode()
         if not placeable and facts.named:
             likely = self.waiting(pod)
+        events_decide = False
         if self._timeline_way is not None:
             timeline = self._timelines(self._timeline_way).of_stored(pod)
-            config = self._config(facts)
-            return PodInCluster(preempted=event, moving=moving, likely=likely, timeline=timeline, config=config)
-        position = PodPosition() if pod.finished else self._position(facts, likely.placement, named=named)
-        config = position.config if self._on is None else self._config(facts)
-        last_end = self._last_end(pod) if facts.named and has_ended(pod) else None
-        at, quiet = self._source.now, facts.reach is not None and facts.reach.reach.quiet
-        wait = waits(pod, at, quiet=quiet) if facts.named or not self._source.side_by_side else None
-        return PodInCluster(
-            preempted=event,
-            moving=moving,
-            likely=likely,
-            position=position,
-            config=config,
-            last_end=last_end,
-            resize_room=self._resize_room(facts),
-            preemptors=self._likely_nodes.preemptors(pod) if bound and facts.named and running else Preemptors(),
-            autoscaler=self._autoscaler(pod, likely) if facts.named else None,
-            events_decide=wait is not None and may_be_stuck(pod, at, quiet=quiet),
-            stuck=None if wait is None else self._stuck(pod, wait),
-            hint=self._hint(pod) if facts.named and not quiet else None,
-            only_member=facts.named and quiet and self._is_only_member(pod),
-        )
+            report = replace(pod_report(facts, likely, config=self._config(facts)), timeline=timeline)
+        else:
+            position = PodPosition() if pod.finished else self._position(facts, likely.placement, named=named)
+            config = position.config if self._on is None else self._config(facts)
+            last_end = self._last_end(pod) if facts.named and has_ended(pod) else None
+            at, quiet = self._source.now, facts.reach is not None and facts.reach.reach.quiet
+            wait = waits(pod, at, quiet=quiet) if facts.named or not self._source.side_by_side else None
+            events_decide = wait is not None and may_be_stuck(pod, at, quiet=quiet)
+            room = self._resize_room(facts)
+            preemptors = self._likely_nodes.preemptors(pod) if bound and facts.named and running else Preemptors()
+            assumed = (one for preemptor in preemptors.found for one in preemptor.assumed)
+            report = replace(
+                pod_report(facts, likely, position, config),
+                placement_unread=(*likely.unread, *assumed),
+                last_end=last_end,
+                resize_room=room,
+                preemptors=preemptors,
+                autoscaler=self._autoscaler(pod, likely) if facts.named else None,
+                stuck=None if wait is None else self._stuck(pod, wait),
+                hint=self._hint(pod) if facts.named and not quiet else None,
+                only_member=facts.named and quiet and self._is_only_member(pod),
+            )
+        held = self._drain_block(pod, facts.node) if named else None
+        report = replace(report, preempted=event, moving=moving, tracking=tracking, held=held)
+        # All data are read before `unread` is used.
+        return with_unread(report, facts, self._gatherer.unread, events_decide=events_decide)
 
     def _is_only_member(self, pod: Pod) -> bool:
         owner = owner_guarantee(pod)
@@ -399,44 +401,28 @@ class ReportBuilder:
         reviewed = self._admission.review(pod, maker, objects, exists=existing is not None, refused=refused)
         facts = PodFacts(
             pod=reviewed.admitted.pod,
-            admitted=reviewed.admitted,
+            reviewed=reviewed,
             nodes=self._possible_nodes(),
             existing=existing,
-            refusals=reviewed.refusals,
-            refusal=reviewed.refusal,
-            warning=reviewed.warning,
-            dry_run=reviewed.dry_run,
-            webhook=reviewed.webhook,
             source=self._source.description,
             versions=gatherer.versions,
             named=True,
             preemption_disabled=self._schedulers.preemption_disabled(pod),
         )
-        stored, in_cluster, node = reviewed.stored, PodInCluster(), self._node_of_option()
+        stored, node = reviewed.stored, self._node_of_option()
+        likely, position, config, timeline = LikelyNode(), PodPosition(), None, None
         # A refused pod never runs.
         if isinstance(stored, Pod):
-            in_cluster = self._coming_in_cluster(stored, maker, objects, pods, node, place=place)
-        return pod_report(facts, in_cluster, gatherer.unread)
-
-    def _coming_in_cluster(
-        self,
-        stored: Pod,
-        maker: Maker,
-        objects: ManifestObjects,
-        pods: Sequence[Pod],
-        node: Node | None,
-        *,
-        place: bool,
-    ) -> PodInCluster:
-        """The effects of the cluster on a future pod, as it will be stored."""
-        # Without a cluster, no nodes are known.
-        placeable = place and not isinstance(self._source, NothingSource)
-        likely = self._likely_nodes.place_coming(stored, maker, objects, pods) if placeable else LikelyNode()
-        if self._timeline_way is not None:
-            timeline = self._timelines(self._timeline_way).of_coming(stored, maker.kind, maker.entry)
-            return PodInCluster(likely=likely, timeline=timeline)
-        position = self._coming_position(stored, node, likely.placement)
-        return PodInCluster(likely=likely, position=position, config=self._source.stated.kubelet)
+            # Without a cluster, no nodes are known.
+            if place and not isinstance(self._source, NothingSource):
+                likely = self._likely_nodes.place_coming(stored, maker, objects, pods)
+            if self._timeline_way is not None:
+                timeline = self._timelines(self._timeline_way).of_coming(stored, kind, maker.entry)
+            else:
+                position = self._coming_position(stored, node, likely.placement)
+                config = self._source.stated.kubelet
+        report = replace(pod_report(facts, likely, position, config), timeline=timeline)
+        return with_unread(report, facts, gatherer.unread)
 
     def _node(self, node: Node, *, named: bool, in_line: bool) -> NodeReport:
         """The report of a node. The usage is included unless it needs a request for each of many nodes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,7 +27,7 @@ from kubectl_plugin.reports.pod.pod_parts import (
 )
 from kubectl_plugin.reports.pod.pod_pressure import PodPressureReport
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport, pod_gates, pod_status
-from podrules.admission.admitted_pod import AdmittedPod, PodRefusal
+from podrules.admission.admitted_pod import AdmittedPod, PodRefusal, RejectedBy
 from podrules.admission.resize_room import ResizeRoom
 from podrules.api.model.kubelet import KubeletConfiguration
 from podrules.api.model.node import Node
@@ -56,13 +56,64 @@ from podrules.upgrade.version_changes import AssumedGate, assumed_gates
 from podrules.workload.safety import ForceSafety, OwnerGuarantee, owner_guarantee
 
 
+class RefusedField(Struct, frozen=True, rename="camel"):
+    """A field for which the API server refuses a manifest in any cluster."""
+
+    rule: str
+    """The rule of `kubectl qos lint` that finds it."""
+    field: str
+    """``spec.template.spec.tolerations[0].operator``; it may be absent."""
+    message: str
+    """The API server's message, with a full stop."""
+    remedy: str
+    """Empty: the message says so."""
+    source: str
+    """The source in Kubernetes: a path in k8s.io/kubernetes."""
+    term: str
+    """The term for ``kubectl qos why``; empty: none fits."""
+    line: int | None
+    """The line in its file, of the field or of the nearest field above it; None: unknown."""
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message.removesuffix('.')}"
+
+
+class ReviewedPod(NamedTuple):
+    """A new pod after the API server's review: validation of its manifest, and admission."""
+
+    admitted: AdmittedPod
+    refusals: Sequence[RefusedField]
+    """The refused fields of its manifest."""
+    dry_run: DryRunReport | None = None
+    """The result of the API server's own dry run; None: not requested."""
+    refusal: PodRefusal | None = None
+    """Why the API server refuses it by the rules of its namespace; None: it does not, or refuses it earlier."""
+    warning: str = ""
+    """The warning of Pod Security; empty: none."""
+    webhook: OwnWebhookReport | None = None
+    """What the webhook of kubectl qos does with it; None: the webhook is not called."""
+
+    @property
+    def stored(self) -> Pod | str:
+        """The pod as the API server stores it, or why it refuses the pod."""
+        if self.dry_run is not None and self.dry_run.refusal:
+            return self.dry_run.refusal
+        if self.refusal is not None and self.refusal.by is RejectedBy.NAMESPACE:
+            return self.refusal.message
+        if self.refusals:
+            return f"the API server refuses {self.refusals[0]}"
+        if self.admitted.rejected or self.refusal is None:
+            return self.admitted.rejected or self.admitted.pod
+        return self.refusal.message
+
+
 class PodFacts(Struct, frozen=True, kw_only=True):
     """The facts about a pod and the objects that it names."""
 
     pod: Pod
     """The pod as the API server stores it, or would store it."""
-    admitted: AdmittedPod | None = None
-    """For a pod that does not exist yet, the result of admission; None for a pod of the cluster."""
+    reviewed: ReviewedPod | None = None
+    """The review of a pod that does not exist yet; None for a pod of the cluster."""
     node: Node | None = None
     """The node to which it is bound."""
     reach: NodeReach | None = None
@@ -73,16 +124,6 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """For a manifest: the pod that already has its name."""
     classes: Mapping[str, PriorityClass] | None = None
     """For a pod of the cluster, its PriorityClass by name; None: it could not be read."""
-    refusals: Sequence[RefusedField] = ()
-    """The refused fields of a manifest."""
-    dry_run: DryRunReport | None = None
-    """The result of the API server's own dry run; None: not requested."""
-    refusal: PodRefusal | None = None
-    """Why the API server refuses a future pod by the rules of its namespace."""
-    warning: str = ""
-    """The warning of Pod Security when a future pod is created."""
-    webhook: OwnWebhookReport | None = None
-    """What the webhook of kubectl qos does with a future pod; None: the webhook is not called."""
     owners: tuple[Owner, ...] = ()
     """Nearest first."""
     source: str = ""
@@ -93,6 +134,11 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """The field of its scheduler's profile that disables preemption; empty: enabled, or unknown."""
     guards: tuple[WriterGuard, ...] | None = None
     """What keeps a second writer off its volumes; None: not checked."""
+
+    @property
+    def admitted(self) -> AdmittedPod | None:
+        """The result of admission; None for a pod of the cluster."""
+        return None if self.reviewed is None else self.reviewed.admitted
 
     @property
     def home(self) -> Node | None:
@@ -122,54 +168,8 @@ class PodPosition(Struct, frozen=True):
     """The configuration of its own node's kubelet; None: it was not read."""
 
 
-class PodInCluster(Struct, frozen=True, kw_only=True):
-    """The effects of the rest of the cluster on a pod, as far as requested."""
-
-    preempted: PreemptionRecord | None = None
-    """For a pod that the scheduler preempted."""
-    moving: tuple[VolumePosition, ...] = ()
-    """Volumes that are not on the right node."""
-    likely: LikelyNode = LikelyNode()
-    position: PodPosition = PodPosition()
-    timeline: PodTimeline | None = None
-    """None: not requested."""
-    config: KubeletConfiguration | None = None
-    """The configuration of its node's kubelet; None: it was not read."""
-    resize_room: ResizeRoom | None = None
-    """For a deferred resize; None: no such resize, there is room, or the pod is one of many."""
-    last_end: EndReport | None = None
-    """The last end of the pod or of a container; None: nothing has ended, or it is one of many."""
-    autoscaler: AutoscalerWord | None = None
-    """For a named pod that fits no node."""
-    events_decide: bool = False
-    """Whether events may show that it is stuck."""
-    stuck: Stuck | None = None
-    hint: Stuck | None = None
-    """The warning that adds to the states of its containers, if it was requested by name."""
-    preemptors: Preemptors = Preemptors()
-    only_member: bool = False
-
-
-class RefusedField(Struct, frozen=True, rename="camel"):
-    """A field for which the API server refuses a manifest in any cluster."""
-
-    rule: str
-    """The rule of `kubectl qos lint` that finds it."""
-    field: str
-    """``spec.template.spec.tolerations[0].operator``; it may be absent."""
-    message: str
-    """The API server's message, with a full stop."""
-    remedy: str
-    """Empty: the message says so."""
-    source: str
-    """The source in Kubernetes: a path in k8s.io/kubernetes."""
-    term: str
-    """The term for ``kubectl qos why``; empty: none fits."""
-    line: int | None
-    """The line in its file, of the field or of the nearest field above it; None: unknown."""
-
-    def __str__(self) -> str:
-        return f"{self.field}: {self.message.removesuffix('.')}"
+NOT_PLACED: Final = LikelyNode()
+NO_POSITION: Final = PodPosition()
 
 
 class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PodExplanation"):
@@ -280,9 +280,17 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
         return bool(self.refusals or self.priority.rejected or self.refusal or by_server)
 
 
-def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[UnreadInput, ...] = ()) -> PodReport:
-    """Apply every rule to one pod, and list the resources that could not be read for the answer."""
-    versions, pod, admitted = facts.versions, facts.pod, facts.admitted
+def pod_report(
+    facts: PodFacts,
+    likely: LikelyNode = NOT_PLACED,
+    position: PodPosition = NO_POSITION,
+    config: KubeletConfiguration | None = None,
+) -> PodReport:
+    """Apply every rule to one pod. What events and its neighbours show is added later, and then `with_unread`.
+
+    The configuration is that of its node's kubelet; None: it was not read.
+    """
+    versions, pod, admitted, reviewed = facts.versions, facts.pod, facts.admitted, facts.reviewed
     kubelet = versions.kubelet(facts.home)
     qos = pod_qos(pod, admitted, facts.existing, versions.api_server)
     # The API server stores the class, and the kubelet uses it.
@@ -294,7 +302,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[UnreadInput
     quiet = silent or platform is Platform.VIRTUAL_KUBELET
     plan = stop_plan(ends, quiet=quiet)
     disabled, evictable = facts.preemption_disabled, not pod.finished and platform is Platform.LINUX
-    likely = [] if facts.home is not None else _likely_nodes(facts, cluster.likely.placement)
+    nodes = [] if facts.home is not None else _likely_nodes(facts, likely.placement)
     return PodReport(
         name=pod.metadata.name or pod.metadata.generate_name,
         namespace=pod.metadata.namespace,
@@ -309,7 +317,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[UnreadInput
         oom_unknown=oom if isinstance(oom, OOMUnknown) else None,
         memory_too_low=memory_too_low(granted, features=kubelet) if oom is OOMUnknown.NOT_IN_RANGE else None,
         resources=pod_resources(pod, facts.node, versions),
-        cgroup=_cgroup(granted, facts, cluster, likely) if platform is Platform.LINUX else None,
+        cgroup=_cgroup(granted, facts, config, nodes) if platform is Platform.LINUX else None,
         priority=(
             stored_priority(pod, facts.classes, preemption_disabled=disabled)
             if admitted is None
@@ -320,50 +328,48 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[UnreadInput
         probe_stops=() if ends.metadata.deletion_timestamp is not None else tuple(_probe_stops(ends)),
         hard_eviction=eviction_stop(pod) if evictable else None,
         soft_eviction=(
-            eviction_stop(pod, max_pod_grace_period_seconds=cluster.config.eviction_max_pod_grace_period)
-            if evictable and cluster.config is not None and cluster.config.eviction_soft
+            eviction_stop(pod, max_pod_grace_period_seconds=config.eviction_max_pod_grace_period)
+            if evictable and config is not None and config.eviction_soft
             else None
         ),
         owner=owner_guarantee(pod),
         owners=facts.owners,
         assumed_gates=(
             (
-                *assumed_gates(pod, facts.home, versions, cluster.config, admitted=admitted),
-                *cluster.likely.gates,
+                *assumed_gates(pod, facts.home, versions, config, admitted=admitted),
+                *likely.gates,
             )
             if facts.named
             else ()
         ),
-        version_notes=version_notes(versions, (facts.home,) if facts.home else likely if facts.named else ()),
-        unread=unread,
-        lacks=tuple(dict.fromkeys(_lacks(facts, cluster, unread))),
-        preempted=cluster.preempted,
-        placement=cluster.likely.placement,
-        daemon=cluster.likely.daemon,
-        placement_unread=(
-            *cluster.likely.unread,
-            *(one for preemptor in cluster.preemptors.found for one in preemptor.assumed),
-        ),
-        pressure=cluster.position.reports,
-        pressure_unread=cluster.position.unread,
-        timeline=cluster.timeline,
+        version_notes=version_notes(versions, (facts.home,) if facts.home else nodes if facts.named else ()),
+        unread=(),
+        lacks=(),
+        preempted=None,
+        placement=likely.placement,
+        daemon=likely.daemon,
+        placement_unread=likely.unread,
+        pressure=position.reports,
+        pressure_unread=position.unread,
+        timeline=None,
         force_safety=_force_safety(facts, platform, plan) if admitted is None else None,
         guards=facts.guards or (),
-        moving=cluster.moving,
-        refusals=facts.refusals,
-        dry_run=facts.dry_run,
-        refusal=facts.refusal,
-        warning=facts.warning,
-        last_end=cluster.last_end,
-        resize_room=cluster.resize_room,
-        stuck=cluster.stuck,
-        hint=cluster.hint,
-        only_member=cluster.only_member,
-        autoscaler=cluster.autoscaler,
-        preemptors=cluster.preemptors,
+        moving=(),
+        refusals=reviewed.refusals if reviewed else (),
+        dry_run=reviewed.dry_run if reviewed else None,
+        refusal=reviewed.refusal if reviewed else None,
+        warning=reviewed.warning if reviewed else "",
         unseen=unseen(pod) if admitted is None else None,
-        webhook=facts.webhook,
+        webhook=reviewed.webhook if reviewed else None,
     )
+
+
+def with_unread(
+    report: PodReport, facts: PodFacts, unread: tuple[UnreadInput, ...], *, events_decide: bool = False
+) -> PodReport:
+    """A finished report with the resources that could not be read; events may show that the pod is stuck."""
+    lacks = _lacks(report, facts, unread, events_decide=events_decide)
+    return replace(report, unread=unread, lacks=tuple(dict.fromkeys(lacks)))
 
 
 LIMIT_RANGES: Final = "limitranges"
@@ -388,32 +394,34 @@ _VOLUMES: Final = frozenset(
 )
 
 
-def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[UnreadInput]) -> Iterator[UnreadInput]:
+def _lacks(
+    report: PodReport, facts: PodFacts, unread: Sequence[UnreadInput], *, events_decide: bool
+) -> Iterator[UnreadInput]:
     """Unread resources that may change the headline."""
-    pod, placement = facts.pod, cluster.likely.placement
+    pod, placement = facts.pod, report.placement
     by_kind = [one for one in unread if one.may_exist]
-    refusal, admitted = facts.refusal, facts.admitted
-    if facts.refusals or (admitted is not None and admitted.rejected):
+    refusal, admitted = report.refusal, facts.admitted
+    if report.refusals or (admitted is not None and admitted.rejected):
         return
     if refusal is not None:
         # With the defaults of a LimitRange, a pod may have the values that a quota requires.
         yield from (one for one in by_kind if one.resource == LIMIT_RANGES and refusal.may_be_defaulted)
         # The class of the webhook decides which quotas count it.
         yield from (one for one in by_kind if one.resource == MUTATING_WEBHOOKS)
-        yield from () if facts.webhook is None else facts.webhook.lacks
+        yield from () if report.webhook is None else report.webhook.lacks
         return
     if admitted is not None:
         # The class that is missing in the file may be that of another pod.
         known = admitted.priority_classes is not None
         others = known and UnreadInput("get", PRIORITY_CLASSES, None, NOT_ALL_IN_FILE)
         yield from (one for one in by_kind if one.resource in ADMISSION and one != others)
-        yield from () if facts.webhook is None else facts.webhook.lacks
+        yield from () if report.webhook is None else report.webhook.lacks
     if pod.finished and pod.metadata.deletion_timestamp is None:
         return
-    if cluster.events_decide and cluster.stuck is None:
+    if events_decide and report.stuck is None:
         yield from (one for one in by_kind if one.resource == "events")
-    yield from (one for preemptor in cluster.preemptors.found for one in preemptor.assumed)
-    timeline = cluster.timeline
+    yield from (one for preemptor in report.preemptors.found for one in preemptor.assumed)
+    timeline = report.timeline
     if (
         timeline is not None
         and not timeline.budgets_known
@@ -422,10 +430,10 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[UnreadInput]
         yield from (one for one in by_kind if one.resource == "poddisruptionbudgets.policy")
     yield from () if placement is None else placement.assumed
     if not pod.spec.node_name:
-        yield from cluster.likely.unread
-        yield from () if cluster.likely.daemon is None else cluster.likely.daemon.assumed
+        yield from report.placement_unread
+        yield from () if report.daemon is None else report.daemon.assumed
     elif (facts.node is None and facts.admitted is None) or any(
-        entry.reach is Reach.UNKNOWN and entry.node != pod.spec.node_name for entry in cluster.moving
+        entry.reach is Reach.UNKNOWN and entry.node != pod.spec.node_name for entry in report.moving
     ):
         yield from (one for one in by_kind if one.resource == "nodes")
     waits = pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None
@@ -439,9 +447,11 @@ def _probe_stops(pod: Pod) -> Iterator[ProbeStop]:
             yield from (stop for stop, _ in probe_stops(pod, ref))
 
 
-def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster, likely: Sequence[Node]) -> CgroupReport | None:
+def _cgroup(
+    granted: Pod, facts: PodFacts, config: KubeletConfiguration | None, likely: Sequence[Node]
+) -> CgroupReport | None:
     """The cgroups by the rules of its kubelet; for a pod that may be placed on several nodes, of the likely one."""
-    home, config = facts.home, cluster.config
+    home = facts.home
     if config is not None and not config.cgroups_per_qos:
         return None
     features = facts.versions.kubelet(home, config)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.render.command import kubectl
 from kubectl_plugin.render.page import Row, Section
-from kubectl_plugin.reports.pod.pod_report import PodFacts, PodInCluster, pod_report
+from kubectl_plugin.reports.pod.pod_report import PodFacts, pod_report
 from kubectl_plugin.reports.pod.pod_risk import PodRisk, pod_risk
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
 from kubectl_plugin.views.pod.health_words import health_commands, state_line, state_verdict
@@ -376,14 +376,14 @@ def test_text_of_the_cluster_cannot_break_the_page(tmp_path: Path) -> None:
 
 def test_log_is_the_first_of_the_next_commands() -> None:
     crashing = make(container_status("app", CRASHES, ended(1), 3), ready=UNREADY)
-    page = pod_page(pod_report(PodFacts(pod=crashing), PodInCluster()), now=NOW, wide=False)
+    page = pod_page(pod_report(PodFacts(pod=crashing)), now=NOW, wide=False)
     assert page.next_commands[0] == kubectl("logs {} -c {} --previous", "web", "app", namespace="shop")
 
 
 def test_no_log_is_suggested_for_an_invalid_name() -> None:
     crashing = make(container_status("app", CRASHES, ended(1), 3), ready=UNREADY)
     hostile = replace(crashing, metadata=replace(crashing.metadata, name="web;reboot"))
-    page = pod_page(pod_report(PodFacts(pod=hostile), PodInCluster()), now=NOW, wide=False)
+    page = pod_page(pod_report(PodFacts(pod=hostile)), now=NOW, wide=False)
     assert not any(command.words[:2] == ("kubectl", "logs") for command in page.next_commands)
 
 
@@ -422,7 +422,7 @@ def test_ephemeral_container_does_not_change_pod_verdict(state: dict[str, Any], 
 
 
 def test_wide_page_lists_an_ephemeral_container() -> None:
-    page = pod_page(pod_report(PodFacts(pod=debugged(ended(1))), PodInCluster()), now=NOW, wide=True)
+    page = pod_page(pod_report(PodFacts(pod=debugged(ended(1)))), now=NOW, wide=True)
     [section] = [part for part in page.parts if isinstance(part, Section) and part.label == "Containers"]
     assert section.lines[-1] == Row(("debugger (ephemeral)", "ended with exit 1 (Error) 3 min ago"))
 
