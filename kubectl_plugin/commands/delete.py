@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+import contextlib
+from collections.abc import Iterable
 from typing import Any, Final
 
 from cluster_io.errors import ClusterError, Conflict, Forbidden, RequestRefused
@@ -31,7 +31,7 @@ from podrules.api.model.pod import Pod
 from podrules.ending.deleted_pod import pod_ending, stop_plan
 from podrules.ending.deletion import CONFIRMATION, Members, is_confirmed, is_force_deletion, members
 from podrules.node.lost_node import goes
-from podrules.node.reachability import LEASE_NAMESPACE, NodeReach, Reach
+from podrules.node.reachability import LEASE_NAMESPACE, Reach
 from podrules.pod.platform import Platform, node_platform
 from podrules.pod.reading import read_or_none
 from podrules.pod.versions import version_notes
@@ -74,28 +74,39 @@ class _Deletion(ClusterAction):
         """See `ClusterAction.act`."""
         options, pod = self._options, self._pod
         if not (options.confirm or options.dry_run) and (self._stakes is not None or options.grace_period == 0):
-            return self._look()
-        require_live(options.cluster, _how_to_look(options))
+            return self._show_risk()
+        typed = [flag for flag, given in (("--confirm", options.confirm), ("--dry-run", options.dry_run)) if given]
+        out = f"leave {' and '.join(typed)} out: " if typed else ""
+        require_live(options.cluster, f"{out}--grace-period=0 alone shows the risk of a force deletion")
         if self._stakes is not None:
             self._show_stakes()
         path = PODS.path(pod.metadata.namespace, pod.metadata.name)
         with changes_to(path, options.cluster, methods=("PATCH", "DELETE"), dry_run=options.dry_run) as writer:
             self._check_access(writer, "delete")
             self._delete(writer)
-        return StepOutcome.DRY_RUN if options.dry_run else self._follow()
+        if options.dry_run:
+            return StepOutcome.DRY_RUN
+        seconds = options.timeout
+        deadline = Deadline(self._plan.sigkill_latest + _FOLLOWED_AFTER_GRACE if seconds is None else seconds)
+        if follow(pod, self._source, self.step_log, deadline) is FollowResult.GONE:
+            return StepOutcome.DONE
+        self.print_state(sure=True)
+        return StepOutcome.UNDER_WAY
 
-    def _look(self) -> StepOutcome:
-        """Show the risk.
+    def _show_risk(self) -> StepOutcome:
+        """Show the risk of the deletion.
 
         Raises:
             ClusterError: a confirmation would not help.
         """
+        from kubectl_plugin.views.pod.deletion import nothing_at_stake_page
+
         self.outcome = StepOutcome.NOTHING_AT_STAKE if self._stakes is None else StepOutcome.NOT_CONFIRMED
         error = self._refused() if self._options.cluster.live else None
         if error is not None:
             self.broken_by(error)
         if self._stakes is None:
-            self._show_nothing_at_stake()
+            self.show(nothing_at_stake_page(self.report()))
         else:
             self._show_stakes()
         if error is not None:
@@ -197,11 +208,17 @@ class _Deletion(ClusterAction):
 
     def _confirm(self, writer: Writer) -> None:
         """Write the confirmation that the namespace requires, with the UID of the pod."""
-        pod = self._pod
+        pod, key = self._pod, CONFIRMATION.replace("/", "~1")
         for attempt in range(_ATTEMPTS):
+            # A JSON patch that adds the confirmation.
+            patch: list[dict[str, Any]] = [
+                {"op": "add", "path": f"/metadata/annotations/{key}", "value": pod.metadata.uid}
+            ]
+            if not pod.metadata.annotations:
+                patch.insert(0, {"op": "add", "path": "/metadata/annotations", "value": {}})
             self.step_log(StepKind.CONFIRMING, self.named, f"{CONFIRMATION}={pod.metadata.uid}")
             try:
-                self.step_log.add_warnings(writer.patch(PODS, pod, _annotating(pod)))
+                self.step_log.add_warnings(writer.patch(PODS, pod, patch))
             except Conflict:
                 # The status was written in between. Read the pod again, and continue if it is the same pod.
                 pod = self._source.get(PODS, pod.metadata.name, pod.metadata.namespace)
@@ -211,23 +228,10 @@ class _Deletion(ClusterAction):
             self.step_log(StepKind.CONFIRMED, self.named)
             return
 
-    def _follow(self) -> StepOutcome:
-        seconds = self._options.timeout
-        deadline = Deadline(self._plan.sigkill_latest + _FOLLOWED_AFTER_GRACE if seconds is None else seconds)
-        if follow(self._pod, self._source, self.step_log, deadline) is FollowResult.GONE:
-            return StepOutcome.DONE
-        self.print_state(sure=True)
-        return StepOutcome.UNDER_WAY
-
     def _show_stakes(self) -> None:
         from kubectl_plugin.views.pod.deletion import stakes_page
 
         self.show(stakes_page(self.report(), now=self._source.now))
-
-    def _show_nothing_at_stake(self) -> None:
-        from kubectl_plugin.views.pod.deletion import nothing_at_stake_page
-
-        self.show(nothing_at_stake_page(self.report()))
 
     def _read_stakes(self, known: Node | None) -> Stakes:
         pod, source, now = self._pod, self._source, present(self._source)
@@ -240,11 +244,15 @@ class _Deletion(ClusterAction):
             others = read_or_none(self._gatherer.list(PODS, pod.metadata.namespace)) or ()
             hold, way = eviction_hold(pod, self._gatherer.as_wanted(budgets, [pod], others))
         owner, guards = owner_guarantee(pod), read_guards(pod, source, node=known)
+        members, renewed = self._members(), None
+        if node.reach not in {Reach.GONE, Reach.UNKNOWN}:
+            with contextlib.suppress(ClusterError):
+                renewed = read_renewed(node.name, source)
         return Stakes(
             owner=owner,
-            members=self._members(),
+            members=members,
             node=node,
-            renewed=self._renewed(node),
+            renewed=renewed,
             volumes=guards,
             safety=pod_force_safety(owner.guarantee, self._plan, node, guards),
             eviction_refused=refused,
@@ -255,14 +263,6 @@ class _Deletion(ClusterAction):
             stays=known is not None and not goes(pod, known.spec.taints),
             may_run_until=ending.ends_by,
         )
-
-    def _renewed(self, node: NodeReach) -> datetime | None:
-        if node.reach in {Reach.GONE, Reach.UNKNOWN}:
-            return None
-        try:
-            return read_renewed(node.name, self._source)
-        except ClusterError:
-            return None
 
     def _members(self) -> Members | None:
         owner, namespace = owner_guarantee(self._pod), self._pod.metadata.namespace
@@ -278,17 +278,3 @@ class _Deletion(ClusterAction):
     def _answers(self, node: str) -> bool:
         self._gatherer.noted(self._gatherer.get(LEASES, node, LEASE_NAMESPACE))
         return not (found := self._gatherer.reach(node).reach).quiet and found is not Reach.UNKNOWN
-
-
-def _how_to_look(options: DeletionOptions) -> str:
-    """The command that shows the risk without a change."""
-    typed = [flag for flag, given in (("--confirm", options.confirm), ("--dry-run", options.dry_run)) if given]
-    out = f"leave {' and '.join(typed)} out: " if typed else ""
-    return f"{out}--grace-period=0 alone shows the risk of a force deletion"
-
-
-def _annotating(pod: Pod) -> Sequence[dict[str, Any]]:
-    """A JSON patch that adds the confirmation."""
-    key = CONFIRMATION.replace("/", "~1")
-    new = [] if pod.metadata.annotations else [{"op": "add", "path": "/metadata/annotations", "value": {}}]
-    return [*new, {"op": "add", "path": f"/metadata/annotations/{key}", "value": pod.metadata.uid}]

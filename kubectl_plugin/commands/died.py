@@ -104,7 +104,10 @@ def _found(
         try:
             if asked.kind is PODS and asked.name:
                 report = ends.named(asked.name, source.namespace)
-                yield replace(report, hint=_probable_name(asked, source)) if _is_unknown(report) else report
+                verdict = report.end.verdict
+                known = report.exists or report.node or verdict.clues or verdict.grade is not Grade.NOTHING
+                # No object and no event has an unknown name: it may be mistyped.
+                yield report if known else replace(report, hint=_probable_name(asked, source))
             elif asked.kind is PODS:
                 yield from ends.everywhere(source.namespace, after)
             elif asked.kind is NODES and asked.name:
@@ -117,12 +120,6 @@ def _found(
             raise
         except ClusterError as error:
             yield error
-
-
-def _is_unknown(report: EndReport) -> bool:
-    """Whether no object and no event has the name: it may be mistyped."""
-    verdict = report.end.verdict
-    return not (report.exists or report.node or verdict.clues) and verdict.grade is Grade.NOTHING
 
 
 def _probable_name(asked: ObjectQuery, source: Source) -> str:

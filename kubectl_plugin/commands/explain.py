@@ -83,7 +83,9 @@ def explain(
     source, target = remembered(source), options.cluster.target(options.scheduler_config)
     printer = Printer(options.output, streams, colour=options.colour, target=target, source=source)
     several = sum(bool(one.name) for one in targets) > 1
-    lines = _Lines(printer, source.now, everywhere=options.selection.everywhere) if _may_be_lines(options) else None
+    # A timeline and --on need pages; else several targets get one line each.
+    in_lines = options.output.brief and options.timeline is None and options.on is None
+    lines = _Lines(printer, source.now, everywhere=options.selection.everywhere) if in_lines else None
     # A line shows less than a page: data that only a page shows are not read.
     answers = _answers(targets, options, source, streams, in_lines=lines is not None and several)
     if options.output.wide and not several and not options.files:
@@ -99,7 +101,9 @@ def explain(
         yield answer.report
     if lines is not None:
         lines.finish(always=several, by_trouble=not several and not options.files)
-    printer.finish(as_list=_asks_for_many(targets, options))
+    # As in kubectl, the answer is a List even with one object for ``TYPE`` alone, or for several names.
+    many = len(targets) > 1 or not targets[0].name or bool(options.files) if targets else len(options.files) > 1
+    printer.finish(as_list=many)
 
 
 def _worst_first(
@@ -162,22 +166,18 @@ def _print_page(printer: Printer, answer: _Explained, now: datetime | None, *, w
     printer.add(answer.report, [answer.name], partial(_pages, answer, now, wide=wide))
 
 
-def _may_be_lines(options: ExplainOptions) -> bool:
-    """Whether several targets get one line each. A timeline and --on need pages."""
-    return options.output.brief and options.timeline is None and options.on is None
-
-
-def _asks_for_many(asked: Sequence[ObjectQuery], options: ExplainOptions) -> bool:
-    """Whether the answer is a List even with one object, as in kubectl: for ``TYPE`` alone, or several names."""
-    if not asked:
-        return len(options.files) > 1
-    return len(asked) > 1 or not asked[0].name or bool(options.files)
-
-
 def _answers(
     targets: Sequence[ObjectQuery], options: ExplainOptions, source: Source, streams: Streams, *, in_lines: bool
 ) -> Iterator[_Explained | ClusterError]:
-    _check_for_pods(targets, options)
+    # Flags for pods need a pod or a workload.
+    given = {"--timeline": options.timeline, "--on": options.on, "--placement": options.placement}
+    flag = next((name for name, value in given.items() if value is not None), "")
+    if flag and targets and not options.files and all(one.kind in (NODES, *RELATED) for one in targets):
+        name, what = targets[0].name or "NAME", targets[0].kind.singular
+        raise UsageError(
+            f"{flag} is for pods and workloads, and {what}/{name} is a {what}",
+            advice=f"Leave {flag} out, or name pod/NAME",
+        )
     label_selector(options.selection.labels)
     gatherer = Gatherer(source)
     reporter = ReportBuilder(gatherer, options)
@@ -201,22 +201,6 @@ def _answers(
             yield error
 
 
-def _check_for_pods(targets: Sequence[ObjectQuery], options: ExplainOptions) -> None:
-    """Refuse flags for pods if no pod and no workload is requested.
-
-    Raises:
-        UsageError: such a flag was typed.
-    """
-    given = {"--timeline": options.timeline, "--on": options.on, "--placement": options.placement}
-    flag = next((name for name, value in given.items() if value is not None), "")
-    if flag and targets and not options.files and all(one.kind in (NODES, *RELATED) for one in targets):
-        name, what = targets[0].name or "NAME", targets[0].kind.singular
-        raise UsageError(
-            f"{flag} is for pods and workloads, and {what}/{name} is a {what}",
-            advice=f"Leave {flag} out, or name pod/NAME",
-        )
-
-
 def _files(
     options: ExplainOptions, gatherer: Gatherer, reporter: ReportBuilder, streams: Streams
 ) -> Iterator[_Explained | ClusterError]:
@@ -237,7 +221,12 @@ def _files(
         warn(file.warnings, streams.err)
         asks_none = options.dry_run or path == "-" or isinstance(gatherer.source, NothingSource)
         could_ask = options.cluster.live and not asks_none
-        for manifest in _after_dry_run(file.manifests, options, gatherer):
+        manifests: Sequence[PodManifest] = file.manifests
+        if options.dry_run:
+            from kubectl_plugin.gather.dry_run import with_dry_runs
+
+            manifests = with_dry_runs(manifests, gatherer, options.cluster, options.validation)
+        for manifest in manifests:
             report = reporter.manifest(manifest, objects)
             yield _Explained(report, manifest.name, file.title(manifest), path if could_ask else "")
         nothing = file.nothing("explain")
@@ -248,17 +237,6 @@ def _files(
             read_with += file.read_with
     if (ignored or read_with) and options.output.in_words:
         streams.err.write(f"{escape(not_explained(ignored, read_with))}\n")
-
-
-def _after_dry_run(
-    manifests: Sequence[PodManifest], options: ExplainOptions, gatherer: Gatherer
-) -> Sequence[PodManifest]:
-    """The manifests, with the result of the API server's dry run if it is requested."""
-    if not options.dry_run:
-        return manifests
-    from kubectl_plugin.gather.dry_run import with_dry_runs
-
-    return with_dry_runs(manifests, gatherer, options.cluster, options.validation)
 
 
 def _pages(answer: _Explained, now: datetime | None, *, wide: bool) -> Iterator[Page]:

@@ -72,7 +72,10 @@ class _Fence(NodeAction):
             return self._plan() or StepOutcome.NOT_CONFIRMED
         path = NODES.path(None, self.facts.node.metadata.name)
         with changes_to(path, options.cluster, methods=("PATCH",), dry_run=options.dry_run) as writer:
-            self._check_access(writer)
+            # Missing rights are found before anything else.
+            name = self.facts.node.metadata.name
+            asked = [writer.may(verb, kind, name if kind is NODES else "") for verb, kind in _NEEDS]
+            self._denied = tuple(access for access in asked if not access.allowed)
             if self.facts.state is FenceState.FENCED:
                 self.step_log(StepKind.GOING_ON, self.named)
             else:
@@ -115,12 +118,6 @@ class _Fence(NodeAction):
 
         page = fence_page(self.report(), self._options.fence_command, now=self._source.now, going_on=going_on)
         self.show(page)
-
-    def _check_access(self, writer: Writer) -> None:
-        """Find the missing rights of the user, before anything else."""
-        name = self.facts.node.metadata.name
-        asked = [writer.may(verb, kind, name if kind is NODES else "") for verb, kind in _NEEDS]
-        self._denied = tuple(access for access in asked if not access.allowed)
 
     def _declare(self, writer: Writer) -> StepOutcome | None:
         """Get the proof, read the node again, and set the taint; None: the taint is set."""

@@ -67,33 +67,45 @@ class _ReadFiles:
 
 
 def run(options: LintOptions, source: Source, streams: Streams) -> int:
-    """Check the named files, and print the findings."""
+    """Check the named files, and print the findings. If a file cannot be read, the others are still checked.
+
+    Raises:
+        ManifestError: all files are empty.
+    """
     versions = Versions.of(None, (), source.stated)
     disabled = _known(options.disabled)
     if not options.files:
         raise UsageError("nothing to check", advice="Name it: -f FILE, -f FOLDER, or -f - for standard input")
-    read = _read(options, streams.stdin, schema(versions.api_server.minor))
-    _report_empty_files(read, options.files, streams.err)
+    known = schema(versions.api_server.minor)
+    read = _ReadFiles()
+    for where, text in _texts(options.files, streams.stdin, read):
+        found = list(located_objects(where, text, _Checked(known)))
+        if not found:
+            read.empty.append(where)
+        for located in found:
+            if isinstance(located, ManifestError):
+                read.unreadable.append(_unreadable(where, located))
+            else:
+                _add(read, where, located, known, options.namespace)
+    # The command that should have written an empty file failed. In a folder, this is only a warning.
+    if read.empty and len(read.empty) == read.files:
+        raise ManifestError(f"{listed(read.empty)}: no object in it; nothing to check", advice=_EMPTY)
+    asked = {STDIN if path == "-" else str(Path(path)) for path in options.files}
+    problem = f"no object in it. {_EMPTY}"
+    read.unreadable += [UnreadableFile(file=file, problem=problem) for file in read.empty if file in asked]
+    warn((f"{file}: no object in it" for file in read.empty if file not in asked), streams.err)
     report = _report(read, disabled, versions)
     severity = Level(options.severity)
-    _print(report, severity, options, streams)
+    printer = Printer(options.output, streams, colour=options.colour, target=Target(), source=None)
+    printer.add(
+        report,
+        pages=lambda: (lint_page(report, severity, wide=options.output.wide),),
+        verdict=lint_verdict(report, severity),
+    )
+    printer.finish(lint=LintAnswer(report, severity))
     if report.unreadable:
         return UNREADABLE
     return FINDINGS if report.failing(severity) else 0
-
-
-def _report_empty_files(read: _ReadFiles, named: Iterable[str], err: IO[str]) -> None:
-    """Report empty files: the command that should have written one failed. An empty file in a folder is only a warning.
-
-    Raises:
-        ManifestError: all files were empty.
-    """
-    if read.empty and len(read.empty) == read.files:
-        raise ManifestError(f"{listed(read.empty)}: no object in it; nothing to check", advice=_EMPTY)
-    asked = {STDIN if path == "-" else str(Path(path)) for path in named}
-    problem = f"no object in it. {_EMPTY}"
-    read.unreadable += [UnreadableFile(file=file, problem=problem) for file in read.empty if file in asked]
-    warn((f"{file}: no object in it" for file in read.empty if file not in asked), err)
 
 
 def _known(disabled: Iterable[str]) -> frozenset[str]:
@@ -104,21 +116,6 @@ def _known(disabled: Iterable[str]) -> frozenset[str]:
             problem = "no such rule" if name else "a rule's name is missing"
             raise UsageError(f'--disable "{name}": {problem}', advice=hint)
     return frozenset(disabled)
-
-
-def _read(options: LintOptions, stdin: IO[str], known: Schema) -> _ReadFiles:
-    """Read every file. The others are checked even if one cannot be read."""
-    read = _ReadFiles()
-    for where, text in _texts(options.files, stdin, read):
-        found = list(located_objects(where, text, _Checked(known)))
-        if not found:
-            read.empty.append(where)
-        for located in found:
-            if isinstance(located, ManifestError):
-                read.unreadable.append(_unreadable(where, located))
-            else:
-                _add(read, where, located, known, options.namespace)
-    return read
 
 
 def _texts(paths: Iterable[str], stdin: IO[str], read: _ReadFiles) -> Iterator[tuple[str, str]]:
@@ -212,6 +209,10 @@ def _report(read: _ReadFiles, disabled: frozenset[str], versions: Versions) -> L
 def _lint_finding(finding: Finding, entry: _Entry) -> LintFinding:
     """The finding with its message and its place in the file."""
     rule, place = finding.rule, entry.places.of(finding.place)
+    ignored = IgnoredBy(by="annotation", reason="") if any(rule.name == name for name, _ in entry.annotated) else None
+    for ignore in reversed(entry.ignores):
+        if rule.name in ignore.rules and ignore.target in {None, place.line}:
+            ignored = IgnoredBy(by="comment", reason=ignore.reason)
     return LintFinding(
         rule=rule.name,
         level=rule.level,
@@ -223,41 +224,17 @@ def _lint_finding(finding: Finding, entry: _Entry) -> LintFinding:
         remedy=finding.remedy,
         source=rule.source,
         term=rule.term,
-        ignored=_ignored(rule.name, place.line, entry),
+        ignored=ignored,
     )
-
-
-def _ignored(rule: str, line: int, entry: _Entry) -> IgnoredBy | None:
-    for ignore in entry.ignores:
-        if rule in ignore.rules and ignore.target in {None, line}:
-            return IgnoredBy(by="comment", reason=ignore.reason)
-    if any(rule == name for name, _ in entry.annotated):
-        return IgnoredBy(by="annotation", reason="")
-    return None
 
 
 def _unknown_ignores(entries: Iterable[_Entry]) -> Iterator[UnknownIgnore]:
     for entry in entries:
         file = entry.object.file
         for ignore in entry.ignores:
-            yield from _unknown(ignore, file)
+            names = (name for name in ignore.rules or ("",) if name not in RULES)
+            yield from (UnknownIgnore(file=file, line=ignore.line, rule=name) for name in names)
         for name, key in entry.annotated:
             if name not in RULES:
                 line = entry.places.of(f"metadata.annotations.{key}").line
                 yield UnknownIgnore(file=file, line=line, rule=name)
-
-
-def _unknown(ignore: Ignore, file: str) -> Iterator[UnknownIgnore]:
-    for name in ignore.rules or ("",):
-        if name not in RULES:
-            yield UnknownIgnore(file=file, line=ignore.line, rule=name)
-
-
-def _print(report: LintReport, severity: Level, options: LintOptions, streams: Streams) -> None:
-    printer = Printer(options.output, streams, colour=options.colour, target=Target(), source=None)
-    printer.add(
-        report,
-        pages=lambda: (lint_page(report, severity, wide=options.output.wide),),
-        verdict=lint_verdict(report, severity),
-    )
-    printer.finish(lint=LintAnswer(report, severity))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec.structs import replace
 
 from cluster_io.errors import ClusterError, Unreachable, UsageError
 from cluster_io.kinds import CSI_DRIVERS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, WORKLOADS
 from cluster_io.manifests.whole_file import write_whole
-from cluster_io.origin import Origin
 from cluster_io.source import Source
 from kubectl_plugin.exit_codes import REFUSED, certainty, print_error, warn
-from kubectl_plugin.gather.manifest_objects import ManifestObjects, joined
+from kubectl_plugin.gather.manifest_objects import joined
 from kubectl_plugin.gather.object_reports import ReportBuilder
 from kubectl_plugin.gather.overview import Overview, overview, read_previous_report, scope_of
 from kubectl_plugin.html.document import FullExplanations, document
@@ -37,9 +36,6 @@ from podrules.node.pressure.node import node_pressure
 from podrules.node.pressure.usage import NO_USAGE, ReadUsage
 from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.outcome import ClaimProblem, PlacementOutcome
-
-if TYPE_CHECKING:
-    from kubectl_plugin.gather.manifest_files import ManifestFile
 
 MAX_EXPLAINED: Final = 300
 """How many pods have a full explanation in the page; if there are more, pods with problems come first."""
@@ -64,7 +60,15 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     earlier = read_previous_report(options.compare) if options.compare is not None else None
     scope = scope_of(options.targets, everything=options.everything, selection=options.selection)
     read = overview(scope, source, live=options.cluster.live)
-    reporter = ReportBuilder(read.gatherer, _explaining(options))
+    explaining = ExplainOptions(
+        targets=(),
+        files=options.files,
+        output=Output(),
+        colour=False,
+        cluster=options.cluster,
+        scheduler_config=options.scheduler_config,
+    )
+    reporter = ReportBuilder(read.gatherer, explaining)
     awaited = frozenset(pod_key(pod) for pod in read.pods if reporter.preemption_under_way(pod))
     decisive = _DECISIVE | {"events"} if any(may_be_stuck(pod, read.facts.at) for pod in read.pods) else _DECISIVE
     lacks = [one for one in read.facts.unread if one.may_exist and one.resource in decisive]
@@ -76,7 +80,8 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
         outcomes=outcomes,
         claims=claims,
         preemption_disabled=disabled,
-        origin=_origin(options, read),
+        # With --cluster, the server differs from the context's.
+        origin=replace(read.facts.origin, server=None) if options.cluster.cluster else read.facts.origin,
     )
     report = cluster_report(facts)
     if facts.workloads is not None and not findings(report):
@@ -84,13 +89,16 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     report = replace(report, lacks=tuple(dict.fromkeys((*lacks, *missing))))
     if earlier is not None:
         report = _compared(earlier, report)
+    target = options.cluster.target(options.scheduler_config)
     if options.path is None:
-        return _printed(options, report, read, streams)
+        printer = Printer(options.output, streams, colour=options.colour, target=target, source=read.source)
+        printer.add(report, pages=lambda: [summary_page(report)], verdict=report_verdict(report))
+        printer.finish()
+        return certainty([report])
     manifests, code = _manifests(options, reporter, read, streams)
     explained = FullExplanations(
         nodes=dict(_node_pages(read, report)), pods=dict(_pod_pages(read, report, reporter)), manifests=tuple(manifests)
     )
-    target = options.cluster.target(options.scheduler_config)
     text = document(report, explained, target).encode()
     code = code or certainty([report])
     if options.path == STANDARD_OUTPUT:
@@ -126,21 +134,6 @@ def _same_pods(scope: str) -> str:
     return "Ask for the same pods" if scope else "Ask for the same pods: -A"
 
 
-def _printed(options: ReportOptions, report: ClusterReport, read: Overview, streams: Streams) -> int:
-    """Print the report as text or data instead of the page."""
-    target = options.cluster.target(options.scheduler_config)
-    printer = Printer(options.output, streams, colour=options.colour, target=target, source=read.source)
-    printer.add(report, pages=lambda: [summary_page(report)], verdict=report_verdict(report))
-    printer.finish()
-    return certainty([report])
-
-
-def _origin(options: ReportOptions, read: Overview) -> Origin:
-    """The server of the cluster; with --cluster, it differs from the context's server."""
-    found = read.facts.origin
-    return replace(found, server=None) if options.cluster.cluster else found
-
-
 def _outcomes(
     read: Overview, reporter: ReportBuilder
 ) -> tuple[Mapping[PodKey, PlacementOutcome], Mapping[PodKey, ClaimProblem], Sequence[UnreadInput]]:
@@ -174,17 +167,6 @@ def _outcomes(
     return outcomes, claims, lacks
 
 
-def _explaining(options: ReportOptions) -> ExplainOptions:
-    return ExplainOptions(
-        targets=(),
-        files=options.files,
-        output=Output(),
-        colour=False,
-        cluster=options.cluster,
-        scheduler_config=options.scheduler_config,
-    )
-
-
 def _manifests(
     options: ReportOptions, reporter: ReportBuilder, read: Overview, streams: Streams
 ) -> tuple[Sequence[Page], int]:
@@ -199,23 +181,15 @@ def _manifests(
     files = read_files(options.files, read.gatherer, options.validation, streams.stdin)
     objects = joined([file.objects for file in files])
     for file in files:
-        for answer in _of_file(file, objects, reporter, streams):
-            if isinstance(answer, ClusterError):
-                own = print_error(answer, streams.err, options.cluster.target())
-            else:
-                own = REFUSED if answer.refused else 0
-                pages.append(pod_page(answer, now=read.facts.at, wide=True))
+        for error in file.errors:
+            own = print_error(error, streams.err, options.cluster.target())
             code = code or own
+        warn(file.warnings, streams.err)
+        for manifest in file.manifests:
+            answer = reporter.manifest(manifest, objects)
+            code = code or (REFUSED if answer.refused else 0)
+            pages.append(pod_page(answer, now=read.facts.at, wide=True))
     return pages, code
-
-
-def _of_file(
-    file: ManifestFile, objects: ManifestObjects, reporter: ReportBuilder, streams: Streams
-) -> Iterator[PodReport | ClusterError]:
-    yield from file.errors
-    warn(file.warnings, streams.err)
-    for manifest in file.manifests:
-        yield reporter.manifest(manifest, objects)
 
 
 def _pod_pages(

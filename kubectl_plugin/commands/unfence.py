@@ -40,10 +40,21 @@ class _Unfence(NodeAction):
         options = self._options
         if self.facts.state not in _FENCED:
             return self._shown(StepOutcome.DONE)
-        if not options.confirm and not options.dry_run:
-            return self._look()
-        require_live(options.cluster, "without --confirm and --dry-run it shows what would change")
         path = NODES.path(None, self.facts.node.metadata.name)
+        if not options.confirm and not options.dry_run:
+            try:
+                if options.cluster.live:
+                    with changes_to(path, options.cluster, methods=(), dry_run=True) as writer:
+                        self._check_access(writer)
+            except Forbidden as error:
+                self.broken_by(error)
+                self._shown(self.outcome)
+                raise
+            except Unreachable:
+                # It is unknown whether the user may change it: the page does not mention it.
+                pass
+            return self._shown(StepOutcome.NOT_CONFIRMED)
+        require_live(options.cluster, "without --confirm and --dry-run it shows what would change")
         with changes_to(path, options.cluster, methods=("PATCH",), dry_run=options.dry_run) as writer:
             self._check_access(writer)
             if not self.patch(writer, StepKind.UNTAINTING, _removing_taint, while_in=_FENCED):
@@ -51,22 +62,6 @@ class _Unfence(NodeAction):
                 return StepOutcome.NOT_POSSIBLE
         self.step_log(StepKind.DRY_RUN if options.dry_run else StepKind.UNTAINTED, self.named)
         return StepOutcome.DRY_RUN if options.dry_run else StepOutcome.DONE
-
-    def _look(self) -> StepOutcome:
-        """Show what would change, and whether the user may change it."""
-        path = NODES.path(None, self.facts.node.metadata.name)
-        try:
-            if self._options.cluster.live:
-                with changes_to(path, self._options.cluster, methods=(), dry_run=True) as writer:
-                    self._check_access(writer)
-        except Forbidden as error:
-            self.broken_by(error)
-            self._shown(self.outcome)
-            raise
-        except Unreachable:
-            # Unknown: the page does not mention it.
-            pass
-        return self._shown(StepOutcome.NOT_CONFIRMED)
 
     def _check_access(self, writer: Writer) -> None:
         access = writer.may("patch", NODES, self.facts.node.metadata.name)

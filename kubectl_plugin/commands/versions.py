@@ -41,7 +41,7 @@ from podrules.pod.oom import container_oom_score_adjs
 from podrules.pod.platform import pod_platform
 from podrules.pod.qos import compute_pod_qos, with_class
 from podrules.pod.resources import MEMORY
-from podrules.pod.versions import Component, VersionNote, Versions, version_notes
+from podrules.pod.versions import Component, Versions, version_notes
 from podrules.scheduling.placement.outcome import PlacementOutcome
 from podrules.upgrade.version_changes import VersionChange, changed_rules, pod_changes
 
@@ -126,7 +126,10 @@ class _Comparison:
             not_placed=compared.left,
             not_compared=compared.unknown,
             placements=compared.differ,
-            version_notes=(*version_notes(before, nodes), *(_compared_note(note) for note in version_notes(after))),
+            version_notes=(
+                *version_notes(before, nodes),
+                *(replace(note, version=f"{note.version} (--to)") for note in version_notes(after)),
+            ),
             unread=self._gatherer.unread,
         )
 
@@ -220,11 +223,6 @@ def _not_compared(reasons: Counter[str]) -> tuple[UncomparedPods, ...]:
 def _without_status(pod: Pod) -> Pod:
     """The pod without its kubelet's status: no resize is in progress then."""
     return replace(pod, status=PodStatus())
-
-
-def _compared_note(note: VersionNote) -> VersionNote:
-    """A note on the version that does not run yet."""
-    return replace(note, version=f"{note.version} (--to)")
 
 
 def _orders_of(

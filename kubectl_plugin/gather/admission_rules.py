@@ -140,7 +140,19 @@ class NamespaceReader:
         labels = {**({} if read is None else read.metadata.labels), **objects.labels_of(namespace)}
         asks = self._asks or quotas or of_file
         if namespace not in self._quotas or (asks and namespace not in self._asked):
-            self._quotas[namespace] = self._read_quotas(namespace, objects, asks=asks)
+            found: Sequence[ResourceQuota] = ()
+            if asks:
+                self._asked.add(namespace)
+                found = self._gatherer.noted(self._gatherer.list(RESOURCE_QUOTAS, namespace)) or ()
+            used = {entry.metadata.name: entry.status.used for entry in found}
+            own = [entry for entry in objects.quotas if entry.metadata.namespace == namespace]
+            for entry in own:
+                if entry.metadata.name not in used:
+                    reason = f"quota {entry.metadata.name} is only in the file: it counts from 0"
+                    self._gatherer.noted(UnreadInput("get", RESOURCE_QUOTAS.rbac_name, namespace, reason))
+            self._quotas[namespace] = applied(
+                found, [_counted(entry, used.get(entry.metadata.name, {})) for entry in own]
+            )
         return AdmissionRules(limit_ranges=limit_ranges or (), quotas=self._quotas[namespace], policy=policy_of(labels))
 
     def take(self, pod: Pod, wanted: int | None, features: Features) -> QuotaRoom | None:
@@ -160,19 +172,6 @@ class NamespaceReader:
         # Pods without a limiting quota are not counted either.
         self._quotas[namespace] = with_pods(pod, pods or 0, quotas, features=features)
         return room
-
-    def _read_quotas(self, namespace: str, objects: ManifestObjects, *, asks: bool) -> Sequence[ResourceQuota]:
-        found: Sequence[ResourceQuota] = ()
-        if asks:
-            self._asked.add(namespace)
-            found = self._gatherer.noted(self._gatherer.list(RESOURCE_QUOTAS, namespace)) or ()
-        used = {entry.metadata.name: entry.status.used for entry in found}
-        own = [entry for entry in objects.quotas if entry.metadata.namespace == namespace]
-        for entry in own:
-            if entry.metadata.name not in used:
-                reason = f"quota {entry.metadata.name} is only in the file: it counts from 0"
-                self._gatherer.noted(UnreadInput("get", RESOURCE_QUOTAS.rbac_name, namespace, reason))
-        return applied(found, [_counted(entry, used.get(entry.metadata.name, {})) for entry in own])
 
 
 def _counted(quota: ResourceQuota, used: ResourceList) -> ResourceQuota:

@@ -103,7 +103,7 @@ class _ServerDryRuns:
         if name:
             content["metadata"]["generateName"] = f"{name}-"
         answer = self._dry_runs.create(PODS, namespace, content)
-        return _with_warnings(answer, warnings)
+        return replace(answer, warnings=tuple(dict.fromkeys((*warnings, *answer.warnings))))
 
     def _named(self, added: Sequence[Addition], namespace: str, pod: Mapping[str, Any]) -> Iterator[AddedField]:
         added = [replace(one, by=None) if self._is_no_default(one) else one for one in added]
@@ -136,10 +136,6 @@ class _ServerDryRuns:
 
 def _in_namespace(content: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     return {**content, "metadata": {**(content.get("metadata") or {}), "namespace": namespace}}
-
-
-def _with_warnings(answer: DryRunAnswer, before: tuple[str, ...]) -> DryRunAnswer:
-    return replace(answer, warnings=tuple(dict.fromkeys((*before, *answer.warnings))))
 
 
 def _verdict(name: str, answer: DryRunAnswer) -> DryRunVerdict:

@@ -93,8 +93,8 @@ class Ends:
         Raises:
             ClusterError: events cannot be read.
         """
-        if namespace is not None:
-            self._check_namespace(namespace)
+        if namespace == self._source.namespace:
+            check_namespace(self._source)
         events = self._all(EVENTS, namespace)
         pods = self._pods_named(events or (), namespace)
         yield from self.among(pods, events, after)
@@ -108,7 +108,8 @@ class Ends:
         found = self._all(EVENTS)
         pods = self._all(PODS, field_selector=equal_fields(("spec.nodeName", name))) or ()
         events = None if found is None else list(_on_node(found, name, {pod.metadata.place for pod in pods}))
-        if not events and not pods and not any(_names_node(event, name) for event in found or ()):
+        about = (one for event in found or () for one in (event.involved_object, event.related) if one is not None)
+        if not events and not pods and (NODES.kind, name) not in ((one.kind, one.name) for one in about):
             # Pods and events may also name a node that no longer exists.
             self._source.get(NODES, name)
         if self._gatherer.get(NODES, name) is None:
@@ -204,10 +205,6 @@ class Ends:
         reads = [partial(self._gatherer.get, PODS, name, place) for place, name in names]
         return [found for found in together(reads) if isinstance(found, Pod)]
 
-    def _check_namespace(self, namespace: str) -> None:
-        if namespace == self._source.namespace:
-            check_namespace(self._source)
-
     def _preempted(self, known: KnownEnd, pod: Pod | None = None, *, alone: bool = True) -> PreemptionRecord | None:
         """What preempted a pod, by its event; for many pods, only the event is read."""
         event = preemption_event(known.evidence.known_events.events)
@@ -244,13 +241,6 @@ def _on_node(events: Sequence[Event], node: str, there: Collection[tuple[str, st
         nodes = {uid: node_of(group) for uid, group in of_uid.items()}
         if place in there or node in nodes.values():
             yield from (event for event in own if nodes[event.involved_object.uid] in {node, ""})
-
-
-def _names_node(event: Event, node: str) -> bool:
-    """Whether an event is about a node, or relates to it."""
-    return any(
-        one is not None and (one.kind, one.name) == (NODES.kind, node) for one in (event.involved_object, event.related)
-    )
 
 
 def _by_pod(events: Sequence[Event]) -> dict[tuple[str, str], list[Event]]:

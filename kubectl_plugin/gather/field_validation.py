@@ -129,11 +129,10 @@ def _says_nothing(values: Iterable[RefusedValue]) -> bool:
     """Whether a pod or workload lacks a name or a container, and cannot be explained."""
     from podrules.lint.shape import NoContainers
 
-    return any(isinstance(one, NoContainers) or _is_without_name(one) for one in values)
-
-
-def _is_without_name(value: RefusedValue) -> bool:
-    return value.field == "metadata.name" and value.problem.startswith("Required value")
+    return any(
+        isinstance(one, NoContainers) or (one.field == "metadata.name" and one.problem.startswith("Required value"))
+        for one in values
+    )
 
 
 def _refused_field(document: Document, value: RefusedValue) -> RefusedField:

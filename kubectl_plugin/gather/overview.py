@@ -136,7 +136,12 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     namespace = None if scope.everything or scope.nodes else source.namespace
     node_events = gatherer.noted(gatherer.list(EVENTS) if namespace is None else gatherer.node_events()) or ()
     classes, budgets = gatherer.noted(gatherer.classes()), gatherer.noted(gatherer.list(PDBS, namespace))
-    owners = _owners(gatherer, namespace)
+    owners: dict[WorkloadKey, tuple[str, str]] = {}
+    for kind in _BETWEEN:
+        for entry in gatherer.noted(gatherer.list(kind, namespace)) or ():
+            owner = entry.metadata.controller
+            if owner is not None:
+                owners[entry.metadata.namespace, kind.kind, entry.metadata.name] = owner.kind, owner.name
     facts = ClusterFacts(
         source=source.description,
         origin=origin,
@@ -211,17 +216,6 @@ def _scope_words(scope: Scope, namespace: str) -> str:
     return ", ".join(named)
 
 
-def _owners(gatherer: Gatherer, namespace: str | None) -> dict[tuple[str, str, str], tuple[str, str]]:
-    """The owners of the controllers of pods."""
-    found: dict[tuple[str, str, str], tuple[str, str]] = {}
-    for kind in _BETWEEN:
-        for entry in gatherer.noted(gatherer.list(kind, namespace)) or ():
-            owner = entry.metadata.controller
-            if owner is not None:
-                found[entry.metadata.namespace, kind.kind, entry.metadata.name] = owner.kind, owner.name
-    return found
-
-
 def _workloads(gatherer: Gatherer, scope: Scope, namespace: str | None) -> dict[tuple[str, str, str], Workload] | None:
     """The workloads without a controller of their own; None if only some pods are covered."""
     if scope.pods or scope.nodes or scope.selection.flags:
@@ -272,7 +266,9 @@ def _ended(
     from kubectl_plugin.reports.end_report import ended_pods
 
     own = [pod for pod in pods if listed is None or pod_key(pod) in listed]
-    about = [one for one in events if listed is None or _place(one) in listed]
+    about = [
+        one for one in events if listed is None or (one.involved_object.namespace, one.involved_object.name) in listed
+    ]
     return tuple(ended_pods(Ends(gatherer).among(own, about, at - HOUR)))
 
 
@@ -299,10 +295,6 @@ def _by_node(events: Iterable[Event]) -> dict[str, list[Event]]:
         if event.involved_object.kind == NODES.kind:
             found.setdefault(event.involved_object.name, []).append(event)
     return found
-
-
-def _place(event: Event) -> PodKey:
-    return event.involved_object.namespace, event.involved_object.name
 
 
 def _partitions(

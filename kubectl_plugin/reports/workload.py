@@ -296,7 +296,11 @@ def workload_code(
         VerdictCode.PODS_UNREACHABLE: counts.unreachable,
         VerdictCode.PODS_UNSCHEDULABLE: unplaced,
         VerdictCode.PODS_STUCK: (stuck and counts.terminating_awaited)
-        or any(pod.stuck is not None and pod.stuck.long for pod in pods if _keeps_its_place(pod, counts)),
+        or any(
+            pod.stuck is not None and pod.stuck.long
+            for pod in pods
+            if counts.terminating_awaited or pod.state is not PodState.TERMINATING
+        ),
     }
     notice = {
         VerdictCode.PODS_STUCK: stuck,
@@ -315,11 +319,6 @@ def workload_code(
     if job.suspended and not job.ended:
         return VerdictCode.SUSPENDED, Severity.NOTICE
     return VerdictCode.JOB_COMPLETE if job.ended else VerdictCode.JOB_RUNNING, Severity.FINE
-
-
-def _keeps_its_place(pod: WorkloadPod, counts: PodCounts) -> bool:
-    """Whether no replacement is created before it is removed."""
-    return counts.terminating_awaited or pod.state is not PodState.TERMINATING
 
 
 # The progress of a workload's controller: its failures, and the number of outdated pods.

@@ -24,7 +24,7 @@ from kubectl_plugin.reports.cluster.cluster_entries import (
 )
 from kubectl_plugin.reports.end_report import EndedPod
 from kubectl_plugin.reports.node.node_report import NearLimit, PartitionsReport
-from kubectl_plugin.reports.pod.pod_risk import PodRisk, pod_risk
+from kubectl_plugin.reports.pod.pod_risk import pod_risk
 from kubectl_plugin.reports.pod.similar_pods import SimilarPods
 from kubectl_plugin.reports.workload import WorkloadPod, workload_pods
 from podrules.api.model.event import Event
@@ -251,7 +251,21 @@ class _Entries:
         read = self._facts.usages.get(name)
         usage = read.usage if read is not None else NO_USAGE
         orders, nearest, near_limit = self._orders(node, pods, read)
-        self._note(orders)
+        for rank, place in enumerate(orders.oom.places if orders.oom else (), start=1):
+            candidate = place.candidate
+            own = self._places.setdefault((candidate.namespace, candidate.pod), _Place())
+            if own.oom_rank is None:
+                own.oom_rank, own.adj, own.points = rank, candidate.oom_score_adj, place.points
+        evictable = 0
+        for entry in orders.eviction:
+            ranked = entry.ranked
+            own = self._places.setdefault(pod_key(ranked.pod), _Place())
+            if ranked.measured:
+                # A critical pod is never evicted, whatever it uses.
+                own.used, own.over_request = ranked.usage, ranked.exceeds and not ranked.critical
+            if not ranked.critical:
+                evictable += 1
+                own.eviction_rank = evictable
         self._note_cpu(pods, usage)
         asked = [self._alike.asked(pod) for pod in pods]
         limited = [self._alike.limited(pod) for pod in pods]
@@ -314,24 +328,6 @@ class _Entries:
             )
         return MemoryOrders(oom, evictions.get(Signal.MEMORY_AVAILABLE, ())), nearest, len(near)
 
-    def _note(self, orders: MemoryOrders) -> None:
-        """Keep the positions of the pods of a node."""
-        for rank, place in enumerate(orders.oom.places if orders.oom else (), start=1):
-            candidate = place.candidate
-            own = self._places.setdefault((candidate.namespace, candidate.pod), _Place())
-            if own.oom_rank is None:
-                own.oom_rank, own.adj, own.points = rank, candidate.oom_score_adj, place.points
-        evictable = 0
-        for entry in orders.eviction:
-            ranked = entry.ranked
-            own = self._places.setdefault(pod_key(ranked.pod), _Place())
-            if ranked.measured:
-                # A critical pod is never evicted, whatever it uses.
-                own.used, own.over_request = ranked.usage, ranked.exceeds and not ranked.critical
-            if not ranked.critical:
-                evictable += 1
-                own.eviction_rank = evictable
-
     def _note_cpu(self, pods: Sequence[Pod], usage: NodeUsage) -> None:
         """Keep the usage of the pods of a node."""
         measured = stats_by_uid(usage.summary.pods)
@@ -343,7 +339,8 @@ class _Entries:
     def _pod(self, pod: Pod) -> PodEntry:
         meta, status = pod.metadata, pod.status
         place = self._places.get(pod_key(pod), _Place())
-        kind, owner = self._owner(pod)
+        controller = owner_guarantee(pod)
+        kind, owner = self._facts.owner(meta.namespace, controller.kind, controller.name)
         return PodEntry(
             namespace=meta.namespace,
             name=meta.name,
@@ -364,34 +361,23 @@ class _Entries:
             oom_points=place.points,
             oom_rank=place.oom_rank,
             eviction_rank=place.eviction_rank,
-            risk=self._risk(pod, place),
+            risk=pod_risk(
+                pod,
+                near_limit=place.near_limit is not None,
+                over_request=place.over_request,
+                down=pod.spec.node_name in self._down,
+                provider=pod.spec.node_name in self._virtual,
+                tainted=pod_eviction(pod, self._taints.get(pod.spec.node_name, ())) is not None,
+                awaited=pod_key(pod) in self._facts.awaited,
+                held="/".join(pod_key(pod)) in self._held,
+                stuck=pod_key(pod) in self._facts.stuck,
+                outcome=self._facts.outcomes.get(pod_key(pod)),
+                at=self._facts.at,
+                features=self._facts.versions.api_server,
+            ),
             stuck=self._facts.stuck.get(pod_key(pod)),
             claim=self._facts.claims.get(pod_key(pod)),
         )
-
-    def _risk(self, pod: Pod, place: _Place) -> PodRisk | None:
-        return pod_risk(
-            pod,
-            near_limit=place.near_limit is not None,
-            over_request=place.over_request,
-            down=pod.spec.node_name in self._down,
-            provider=pod.spec.node_name in self._virtual,
-            tainted=self._is_tainted(pod),
-            awaited=pod_key(pod) in self._facts.awaited,
-            held="/".join(pod_key(pod)) in self._held,
-            stuck=pod_key(pod) in self._facts.stuck,
-            outcome=self._facts.outcomes.get(pod_key(pod)),
-            at=self._facts.at,
-            features=self._facts.versions.api_server,
-        )
-
-    def _is_tainted(self, pod: Pod) -> bool:
-        """Whether NoExecute taints of its node delete it."""
-        return pod_eviction(pod, self._taints.get(pod.spec.node_name, ())) is not None
-
-    def _owner(self, pod: Pod) -> tuple[str, str]:
-        owner = owner_guarantee(pod)
-        return self._facts.owner(pod.metadata.namespace, owner.kind, owner.name)
 
 
 def _level(headroom: Headroom) -> EvictionLevel:

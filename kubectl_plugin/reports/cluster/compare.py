@@ -12,9 +12,7 @@ from msgspec import Struct
 from kubectl_plugin.reports.cluster.cluster_entries import (
     ClusterChanges,
     ClusterReport,
-    EvictionLevel,
     NodeChange,
-    NodeEntry,
     NodeStanding,
     OtherCluster,
     PodChange,
@@ -81,7 +79,19 @@ def _paired(before: Mapping[K, V], after: Mapping[K, V]) -> Iterator[tuple[K, V 
 
 
 def _side(report: EarlierReport | ClusterReport) -> _Side:
-    nodes = {node.name: _node_standing(node) for node in report.nodes}
+    nodes = {
+        node.name: NodeStanding(
+            ready=node.ready,
+            down=node.down,
+            unschedulable=node.unschedulable,
+            cpu_requested=_percent(node.cpu),
+            memory_requested=_percent(node.memory),
+            headroom=None if node.nearest is None else node.nearest.percent,
+            usage_known=node.usage_source not in {UsageSource.NONE, UsageSource.NONE.value},
+            pressures=tuple(one if isinstance(one, str) else one.value for one in node.pressures),
+        )
+        for node in report.nodes
+    }
     pods = {(pod.namespace, pod.name): _pod_standing(pod, nodes.get(pod.node)) for pod in report.pods}
     risks = Counter(pod.risk.value if isinstance(pod.risk, PodRisk) else pod.risk for pod in report.pods if pod.risk)
     tally = Tally(
@@ -100,23 +110,6 @@ def _pod_standing(pod: EarlierPod | PodEntry, node: NodeStanding | None) -> PodS
     risk = pod.risk if isinstance(pod.risk, PodRisk) else next((one for one in PodRisk if one.value == pod.risk), None)
     known = pod.used is not None or not pod.node or (node is not None and node.usage_known)
     return PodStanding(pod.node, pod.status, pod.restarts, pod.created, risk, known)
-
-
-def _node_standing(node: EarlierNode | NodeEntry) -> NodeStanding:
-    return NodeStanding(
-        ready=node.ready,
-        down=node.down,
-        unschedulable=node.unschedulable,
-        cpu_requested=_percent(node.cpu),
-        memory_requested=_percent(node.memory),
-        headroom=None if node.nearest is None else _left(node.nearest),
-        usage_known=node.usage_source not in {UsageSource.NONE, UsageSource.NONE.value},
-        pressures=tuple(one if isinstance(one, str) else one.value for one in node.pressures),
-    )
-
-
-def _left(level: EarlierLevel | EvictionLevel) -> int:
-    return level.percent
 
 
 def _percent(promised: EarlierPromisedResource | PromisedResource) -> int:

@@ -75,12 +75,10 @@ def pod_qos(pod: Pod, admitted: AdmittedPod | None, existing: Pod | None, featur
         explanation=explanation,
         manifest_class=None if admitted is None else explain_qos(admitted.written, features=features).qos_class,
         defaulted=() if admitted is None else admitted.changed,
-        resize=None if existing is None else _resize(pod, existing, features),
+        resize=None
+        if existing is None
+        else ResizeReport(get_pod_qos(existing, features=features), resize_rejection(existing, pod, features=features)),
     )
-
-
-def _resize(pod: Pod, existing: Pod, features: Features) -> ResizeReport:
-    return ResizeReport(get_pod_qos(existing, features=features), resize_rejection(existing, pod, features=features))
 
 
 # A pod's total requests and limits (Q4).

@@ -269,11 +269,11 @@ def lately_ended(health: Health, now: datetime | None) -> list[ObservedContainer
 
 def ephemeral_trouble(health: Health, now: datetime | None) -> list[ObservedContainer]:
     """Ephemeral containers that cannot start, and those that recently ended with an error."""
-    return [one for one in health.ephemeral if _is_held_up(one) or _failed_lately(one, now)]
-
-
-def _is_held_up(one: ObservedContainer) -> bool:
-    return one.state is StateKind.WAITING and one.reason not in PASSES
+    return [
+        one
+        for one in health.ephemeral
+        if (one.state is StateKind.WAITING and one.reason not in PASSES) or _failed_lately(one, now)
+    ]
 
 
 def _failed_lately(one: ObservedContainer, now: datetime | None) -> bool:

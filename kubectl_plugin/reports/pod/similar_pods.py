@@ -43,7 +43,24 @@ class PodNumbers:
         """The number of a pod's kind."""
         owner = pod.metadata.controller
         known = self._known.setdefault((pod.metadata.namespace, owner.uid if owner else pod.metadata.uid), [])
-        read = _read(pod)
+        # The fields that determine class, sums and oom_score_adj.
+        spec, status = pod.spec, pod.status
+        read = (
+            spec.containers,
+            spec.init_containers,
+            spec.resources,
+            spec.overhead,
+            spec.priority,
+            spec.priority_class_name,
+            pod.metadata.annotations,
+            pod.metadata.labels.get("k8s-app"),
+            status.qos_class,
+            status.resources,
+            status.allocated_resources,
+            tuple((one.name, one.resources, one.allocated_resources) for one in status.container_statuses),
+            tuple((one.name, one.resources, one.allocated_resources) for one in status.init_container_statuses),
+            tuple(entry for entry in status.conditions if entry.type.startswith("PodResize")),
+        )
         # The owner only narrows the search, and equality decides: a changed pod is a kind of its own.
         for sample, number in known:
             if sample == read:
@@ -68,7 +85,15 @@ class SimilarPods:
         """A pod's requests and limits."""
         kind = self._kinds.of(pod)
         if kind not in self._sums:
-            self._sums[kind] = self._request_sums(pod)
+            options = scheduler_options(self._versions.scheduler)
+            requests, limits = pod_requests(pod, options), pod_limits(pod, options)
+            self._sums[kind] = CountedResources(
+                get_pod_qos(pod, features=self._versions.api_server),
+                requests.get(CPU, ZERO).milli_value,
+                requests.get(MEMORY, ZERO).value,
+                limits.get(CPU, ZERO).milli_value,
+                limits.get(MEMORY, ZERO).value,
+            )
         return self._sums[kind]
 
     def limited(self, pod: Pod) -> frozenset[str]:
@@ -84,35 +109,3 @@ class SimilarPods:
         if key not in self._scores:
             self._scores[key] = container_oom_score_adjs(pod, capacity, features=features)
         return self._scores[key]
-
-    def _request_sums(self, pod: Pod) -> CountedResources:
-        options = scheduler_options(self._versions.scheduler)
-        requests, limits = pod_requests(pod, options), pod_limits(pod, options)
-        return CountedResources(
-            get_pod_qos(pod, features=self._versions.api_server),
-            requests.get(CPU, ZERO).milli_value,
-            requests.get(MEMORY, ZERO).value,
-            limits.get(CPU, ZERO).milli_value,
-            limits.get(MEMORY, ZERO).value,
-        )
-
-
-def _read(pod: Pod) -> tuple[Any, ...]:
-    """The fields that determine class, sums and oom_score_adj."""
-    spec, status = pod.spec, pod.status
-    return (
-        spec.containers,
-        spec.init_containers,
-        spec.resources,
-        spec.overhead,
-        spec.priority,
-        spec.priority_class_name,
-        pod.metadata.annotations,
-        pod.metadata.labels.get("k8s-app"),
-        status.qos_class,
-        status.resources,
-        status.allocated_resources,
-        tuple((one.name, one.resources, one.allocated_resources) for one in status.container_statuses),
-        tuple((one.name, one.resources, one.allocated_resources) for one in status.init_container_statuses),
-        tuple(entry for entry in status.conditions if entry.type.startswith("PodResize")),
-    )
