@@ -45,12 +45,7 @@ def read_node_specification(text: str) -> tuple[NodeSpecification, ...]:
             case "like":
                 like = value
             case "count":
-                if not value.isascii() or not value.isdecimal() or not 0 < whole_number(value) <= _MOST:
-                    raise UsageError(
-                        f"--add-node {text}: count={value}: not a number of nodes",
-                        advice=f"Write a number from 1 to {_MOST}",
-                    )
-                count = int(value)
+                count = _count(text, value)
             case "zone":
                 labels[_ZONE] = value
             case "label":
@@ -61,24 +56,7 @@ def read_node_specification(text: str) -> tuple[NodeSpecification, ...]:
             case "taint":
                 taints.append(_taint(text, value))
             case _:
-                if "/" not in key and key not in _OWN_RESOURCES and not key.startswith("hugepages-"):
-                    known = (*_WORDS, *_OWN_RESOURCES)
-                    near = nearest_word(key, known)
-                    advice = (
-                        f"Did you mean {near}=?" if near else f"Write one of {', '.join(known)}, or DOMAIN/RESOURCE"
-                    )
-                    raise UsageError(f"--add-node {text}: {key}= is not a key", advice=advice)
-                try:
-                    amount = Quantity.parse(value)
-                except ValueError as error:
-                    problem, _, remedy = str(error).partition("; ")
-                    advice = remedy[:1].upper() + remedy[1:] or "Write e.g. 250m, 1.5, 128Mi or 2Gi"
-                    raise UsageError(f"--add-node {text}: {key}={value}: {problem}", advice=advice) from error
-                if amount.sign < 0:
-                    raise UsageError(
-                        f"--add-node {text}: {key}={value}: below 0", advice="Write an amount of 0 or more"
-                    )
-                resources[key] = amount
+                resources[key] = _amount(text, key, value)
     if not like:
         missing = [key for key in ("cpu", "memory") if key not in resources]
         if missing:
@@ -103,6 +81,14 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
         yield key.strip(), value
 
 
+def _count(text: str, value: str) -> int:
+    if not value.isascii() or not value.isdecimal() or not 0 < whole_number(value) <= _MOST:
+        raise UsageError(
+            f"--add-node {text}: count={value}: not a number of nodes", advice=f"Write a number from 1 to {_MOST}"
+        )
+    return int(value)
+
+
 def _taint(text: str, value: str) -> Taint:
     pair, colon, effect = value.rpartition(":")
     if not colon or effect not in _EFFECTS:
@@ -112,3 +98,20 @@ def _taint(text: str, value: str) -> Taint:
         )
     key, _, content = pair.partition("=")
     return Taint(key=key, value=content, effect=effect)
+
+
+def _amount(text: str, key: str, value: str) -> Quantity:
+    if "/" not in key and key not in _OWN_RESOURCES and not key.startswith("hugepages-"):
+        known = (*_WORDS, *_OWN_RESOURCES)
+        near = nearest_word(key, known)
+        advice = f"Did you mean {near}=?" if near else f"Write one of {', '.join(known)}, or DOMAIN/RESOURCE"
+        raise UsageError(f"--add-node {text}: {key}= is not a key", advice=advice)
+    try:
+        amount = Quantity.parse(value)
+    except ValueError as error:
+        problem, _, remedy = str(error).partition("; ")
+        advice = remedy[:1].upper() + remedy[1:] or "Write e.g. 250m, 1.5, 128Mi or 2Gi"
+        raise UsageError(f"--add-node {text}: {key}={value}: {problem}", advice=advice) from error
+    if amount.sign < 0:
+        raise UsageError(f"--add-node {text}: {key}={value}: below 0", advice="Write an amount of 0 or more")
+    return amount

@@ -17,7 +17,6 @@ from kubectl_plugin.gather.manifest_objects import NO_OBJECTS, ManifestObjects, 
 from kubectl_plugin.gather.manifest_pods import PodManifest, made_pods, template_pod
 from kubectl_plugin.gather.targets import pod_selector
 from kubectl_plugin.options import ExplainOptions
-from kubectl_plugin.reports.end_report import EndReport
 from kubectl_plugin.reports.node.node_report import NearLimit, NodeReport, node_report
 from kubectl_plugin.reports.pod.pod_pressure import near_limits
 from kubectl_plugin.reports.pod.pod_report import LikelyNode, PodFacts, PodPosition, PodReport, pod_report, with_unread
@@ -39,7 +38,7 @@ from kubectl_plugin.reports.workload import (
 from podrules.admission.resize_room import ResizeRoom, resize_room
 from podrules.api.model.kubelet import KubeletConfiguration
 from podrules.api.model.node import Node
-from podrules.api.model.pod import Pod
+from podrules.api.model.pod import Pod, PodReference
 from podrules.api.model.pod_reference import PodReference
 from podrules.api.model.workload import CronJob, Workload
 from podrules.api.refusals import newest_refusal, pods_short, said_by_server
@@ -59,13 +58,17 @@ from podrules.ending.stuck import (
     waits,
 )
 from podrules.ending.volumes import claimed_volumes
-from podrules.node.reachability import NodeReach
 from podrules.pod.platform import Platform, node_platform
 from podrules.pod.reading import NOT_FOUND, USAGE_NOT_ASKED, UnreadInput, read_or_none
 from podrules.scheduling.placement.outcome import Placement, PlacementOutcome
 from podrules.scheduling.placement.planned import Budgets, UnmovedPod
 from podrules.scheduling.placement.preemption_outcome import is_preempted, preempted, preemption_event
-from podrules.scheduling.placement.preemption_victims import PreemptionRecord, Preemptors
+from podrules.scheduling.placement.preemption_victims import (
+    Preemptors,
+    is_preempted,
+    preempted,
+    preemption_event,
+)
 from podrules.scheduling.skew import WorkloadSpread
 from podrules.workload.budget_risk import eviction_hold
 from podrules.workload.disruption import Evictions
@@ -74,6 +77,7 @@ from podrules.workload.safety import Guarantee, owner_guarantee
 if TYPE_CHECKING:
     from kubectl_plugin.gather.pressure import Pressures
     from kubectl_plugin.gather.timeline import Timelines
+
 
 Report = PodReport | NodeReport | WorkloadReport | RelatedReport
 
@@ -234,13 +238,26 @@ class ReportBuilder:
 
     def _in_cluster(self, facts: PodFacts, *, named: bool) -> PodReport:
         """The report of a pod of the cluster, with the effects of the rest of the cluster on it."""
-        pod, bound = facts.pod, facts.pod.spec.node_name
+        gatherer, pod, bound = self._gatherer, facts.pod, facts.pod.spec.node_name
         tracking = self._tracking(pod)
-        event = self._preempted(pod) if is_preempted(pod) else None
-        moving = self._moving(pod) if bound and _may_wait_for_volumes(pod, facts.reach) else ()
+        quiet, leaving = (
+            facts.reach is not None and facts.reach.reach.quiet,
+            pod.metadata.deletion_timestamp is not None,
+        )
+        event = None
+        if is_preempted(pod):
+            # The event shows what preempted it, while the event exists.
+            record = preemption_event(gatherer.noted(gatherer.events_about(pod)) or ())
+            among, in_part = gatherer.preemptor_among(record)
+            event = preempted(pod, record, among, is_list=in_part)
+        moving: list[VolumePosition] = []
+        # A pod that does not run normally may wait for volumes, or keep others waiting.
+        if bound and not pod.finished and (leaving or quiet or pod.status.phase == "Pending"):
+            volumes, reach = volumes_on_their_way(gatherer, pod)
+            moving += filter(None, (volume_position(pod, volume, reach) for volume in volumes))
         wanted = not bound and self._timeline_way is None if self._wants_placement is None else self._wants_placement
         # kube-scheduler skips pods that are being deleted.
-        running = not pod.finished and pod.metadata.deletion_timestamp is None
+        running = not pod.finished and not leaving
         placeable = wanted and running
         likely = self._place(pod, gates=facts.named) if placeable else LikelyNode()
         if not placeable and facts.named:
@@ -252,8 +269,12 @@ class ReportBuilder:
         else:
             position = PodPosition() if pod.finished else self._position(facts, likely.placement, named=named)
             config = position.config if self._on is None else self._config(facts)
-            last_end = self._last_end(pod) if facts.named and has_ended(pod) else None
-            at, quiet = self._source.now, facts.reach is not None and facts.reach.reach.quiet
+            last_end, at = None, self._source.now
+            if facts.named and has_ended(pod):
+                # Loaded on demand.
+                from kubectl_plugin.gather.ends import Ends
+
+                last_end = Ends(gatherer).of_pod(pod)
             wait = waits(pod, at, quiet=quiet) if facts.named or not self._source.side_by_side else None
             events_decide = wait is not None and may_be_stuck(pod, at, quiet=quiet)
             room = self._resize_room(facts)
@@ -271,9 +292,9 @@ class ReportBuilder:
                 only_member=facts.named and quiet and self._is_only_member(pod),
             )
         held = self._drain_block(pod, facts.node) if named else None
-        report = replace(report, preempted=event, moving=moving, tracking=tracking, held=held)
+        report = replace(report, preempted=event, moving=tuple(moving), tracking=tracking, held=held)
         # All data are read before `unread` is used.
-        return with_unread(report, facts, self._gatherer.unread, events_decide=events_decide)
+        return with_unread(report, facts, gatherer.unread, events_decide=events_decide)
 
     def _is_only_member(self, pod: Pod) -> bool:
         owner = owner_guarantee(pod)
@@ -320,12 +341,6 @@ class ReportBuilder:
             return None
         features, complete = self._gatherer.versions.kubelet(node), not self._source.is_plain_list
         return resize_room(pod, node, pods, resize_message(pod), features=features, complete=complete)
-
-    def _last_end(self, pod: Pod) -> EndReport:
-        # Loaded on demand.
-        from kubectl_plugin.gather.ends import Ends
-
-        return Ends(self._gatherer).of_pod(pod)
 
     def _config(self, facts: PodFacts) -> KubeletConfiguration | None:
         """The configuration of the kubelet of a pod's node, which is read unless the node is silent."""
@@ -380,24 +395,14 @@ class ReportBuilder:
         grace, disabled = self._grace_period, self.preemption_disabled()
         return Timelines(self._gatherer, way, grace_period=grace, preemption_disabled=disabled)
 
-    def _moving(self, pod: Pod) -> tuple[VolumePosition, ...]:
-        """The locations of its volumes that are not on the right node."""
-        volumes, reach = volumes_on_their_way(self._gatherer, pod)
-        positions = (volume_position(pod, volume, reach) for volume in volumes)
-        return tuple(position for position in positions if position is not None)
-
-    def _preempted(self, pod: Pod) -> PreemptionRecord:
-        """What preempted a pod, by the event, while the event exists."""
-        event = preemption_event(self._gatherer.noted(self._gatherer.events_about(pod)) or ())
-        pods, in_part = self._gatherer.preemptor_among(event)
-        return preempted(pod, event, pods, is_list=in_part)
-
     def _to_come(
         self, pod: Pod, maker: Maker, objects: ManifestObjects, *, place: bool, pods: Sequence[Pod], refused: str = ""
     ) -> PodReport:
         """The report of a pod that does not exist yet: of a manifest, or the next one of a workload."""
         gatherer, kind = self._gatherer, maker.kind
-        existing = self._existing(pod) if kind is PODS else None
+        existing = None
+        if kind is PODS and pod.metadata.name:
+            existing = read_or_none(gatherer.get(PODS, pod.metadata.name, pod.metadata.namespace))
         reviewed = self._admission.review(pod, maker, objects, exists=existing is not None, refused=refused)
         facts = PodFacts(
             pod=reviewed.admitted.pod,
@@ -455,30 +460,11 @@ class ReportBuilder:
         # Loaded on demand: it needs numpy.
         from podrules.scheduling.spread import spreads_of
 
-        nodes, pods = (
-            self._gatherer.noted(self._gatherer.list(NODES)),
-            self._gatherer.noted(self._gatherer.list(PODS, namespace)),
-        )
+        nodes = self._gatherer.noted(self._gatherer.list(NODES))
+        pods = self._gatherer.noted(self._gatherer.list(PODS, namespace))
         if nodes is None or pods is None:
             return ()
         return spreads_of(own, nodes, pods, features=self._gatherer.versions.scheduler)
-
-    def _existing(self, pod: Pod) -> Pod | None:
-        """The pod of the cluster that has the name of a future pod."""
-        meta = pod.metadata
-        return read_or_none(self._gatherer.get(PODS, meta.name, meta.namespace)) if meta.name else None
-
-    def _node_of_many(self, name: str) -> Node | None:
-        return read_or_none(self._gatherer.node(name, of_many=True))
-
-    def _reach_of_many(self, node: str) -> NodeReach:
-        return self._gatherer.reach(node, of_many=True)
-
-    def _in_short(self, pods: Sequence[Pod]) -> tuple[WorkloadPod, ...]:
-        gatherer = self._gatherer
-        return workload_pods(
-            pods, gatherer.versions.api_server, self._reach_of_many, self._node_of_many, self._near_limit
-        )
 
     def _near_limit(self, pod: Pod) -> NearLimit | None:
         """The container of a pod that is near its own limit; not read from a live cluster for many pods."""
@@ -531,11 +517,17 @@ class ReportBuilder:
         *,
         named: bool,
     ) -> WorkloadReport:
-        found = None if pods is None else self._in_short(pods)
-        counts = None
-        if found is not None:
+        found = counts = None
+        if pods is not None:
+            gatherer = self._gatherer
+            found = workload_pods(
+                pods,
+                gatherer.versions.api_server,
+                lambda name: gatherer.reach(name, of_many=True),
+                lambda name: read_or_none(gatherer.node(name, of_many=True)),
+                self._near_limit,
+            )
             counts = pod_counts([pod.state for pod in found], pods_wanted(kind.kind, entry), kind.kind)
-        if pods and found is not None:
             found = self._with_stuck(pods, found, named=named)
         return WorkloadReport(
             workload_kind=kind.kind,
@@ -555,13 +547,6 @@ class ReportBuilder:
             spread=self._spread(pods or (), entry.metadata.namespace),
             unread=self._gatherer.unread,
         )
-
-
-def _may_wait_for_volumes(pod: Pod, reach: NodeReach | None) -> bool:
-    """Whether a pod with a node does not run normally, and so may wait for volumes or keep others waiting."""
-    leaving = pod.metadata.deletion_timestamp is not None
-    quiet = reach is not None and reach.reach.quiet
-    return not pod.finished and (leaving or quiet or pod.status.phase == "Pending")
 
 
 def _budgets(manifest: PodManifest, report: PodReport, objects: ManifestObjects) -> Budgets:
