@@ -265,8 +265,9 @@ def workload_entries(
             namespace = pod.metadata.namespace
             kind, name = owner(namespace, controller.kind, controller.name)
             own.setdefault((namespace, kind, name), []).append(pod)
-    entries = [_entry(key, in_short(found), written.get(key), refusals.get(key, "")) for key, found in own.items()]
-    return tuple(sorted((one for one in entries if _is_shown(one)), key=_order))
+    entries = (_entry(key, in_short(found), written.get(key), refusals.get(key, "")) for key, found in own.items())
+    shown = (one for one in entries if one.counts.wanted or one.counts.ready or one.counts.succeeded or one.in_trouble)
+    return tuple(sorted(shown, key=_order))
 
 
 def _entry(key: WorkloadKey, found: Sequence[WorkloadPod], workload: Workload | None, event: str) -> WorkloadEntry:
@@ -297,12 +298,6 @@ def _entry(key: WorkloadKey, found: Sequence[WorkloadPod], workload: Workload | 
         short=short,
         refused=said_by_server(refused),
     )
-
-
-def _is_shown(entry: WorkloadEntry) -> bool:
-    """Whether a workload has or wants anything."""
-    counts = entry.counts
-    return bool(counts.wanted or counts.ready or counts.succeeded or entry.in_trouble)
 
 
 def _order(entry: WorkloadEntry) -> tuple[int, int, int, str, str, str]:

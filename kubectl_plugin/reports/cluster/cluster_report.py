@@ -40,7 +40,7 @@ from podrules.ending.volumes import SecondWriters
 from podrules.node.eviction.ranking import stats_by_uid
 from podrules.node.eviction.thresholds import Signal, pressures_of
 from podrules.node.pressure.node import Headroom, MemoryOrders, OOMScope, memory_orders, node_pressure
-from podrules.node.pressure.usage import NO_USAGE, NodeUsage, ReadUsage, is_near_limit
+from podrules.node.pressure.usage import NO_USAGE, ReadUsage, is_near_limit
 from podrules.node.reachability import NodeReach
 from podrules.pod.health import kubectl_restarts, kubectl_status, last_restart
 from podrules.pod.platform import Platform, node_platform
@@ -156,7 +156,9 @@ def cluster_report(facts: ClusterFacts) -> ClusterReport:
             for one in workload_spreads(facts.nodes, _of_interest(facts), features=facts.versions.scheduler)
             for kind, name in [facts.owner(one.namespace, one.kind, one.name)]
         ),
-        classes=None if facts.classes is None else tuple(sorted(facts.classes, key=_class_order)),
+        classes=None
+        if facts.classes is None
+        else tuple(sorted(facts.classes, key=lambda one: (-one.value, one.metadata.name))),
         budgets=None if facts.budgets is None else _budgets(facts, facts.budgets),
         partitions=facts.partitions,
         ended=facts.ended,
@@ -195,10 +197,6 @@ def _budgets(facts: ClusterFacts, budgets: Sequence[PodDisruptionBudget]) -> Bud
         for kind, name in [facts.owner(one.namespace, one.kind, one.name)]
     )
     return replace(found, unprotected=tuple(unprotected))
-
-
-def _class_order(entry: PriorityClass) -> tuple[int, str]:
-    return -entry.value, entry.metadata.name
 
 
 def _of_interest(facts: ClusterFacts) -> Sequence[Pod]:
@@ -266,10 +264,17 @@ class _Entries:
             if not ranked.critical:
                 evictable += 1
                 own.eviction_rank = evictable
-        self._note_cpu(pods, usage)
+        measured = stats_by_uid(usage.summary.pods)
+        for pod in pods:
+            stats = measured(pod)
+            if stats is not None and stats.cpu is not None:
+                self._places.setdefault(pod_key(pod), _Place()).cpu = _milli(stats.cpu)
         asked = [self._alike.asked(pod) for pod in pods]
         limited = [self._alike.limited(pod) for pod in pods]
         allocatable = node.status.allocatable
+        candidates = (place.candidate for place in (orders.oom.places if orders.oom else ()))
+        killed = ((one.namespace, one.pod) for one in candidates if one.pod)
+        evicted = (pod_key(place.ranked.pod) for place in orders.eviction if not place.ranked.critical)
         return NodeEntry(
             name=name,
             zone=zone_of(node),
@@ -299,8 +304,8 @@ class _Entries:
             usage_source=usage.source,
             nearest=nearest,
             near_limit=near_limit,
-            first_killed=_first_killed(orders),
-            first_evicted=_first_evicted(orders),
+            first_killed=next(killed, None),
+            first_evicted=next(evicted, None),
             shortage=self._facts.shortages.get(name),
         )
 
@@ -327,14 +332,6 @@ class _Entries:
                 order.namespace, order.pod, order.container, order.working_set or 0, order.memory
             )
         return MemoryOrders(oom, evictions.get(Signal.MEMORY_AVAILABLE, ())), nearest, len(near)
-
-    def _note_cpu(self, pods: Sequence[Pod], usage: NodeUsage) -> None:
-        """Keep the usage of the pods of a node."""
-        measured = stats_by_uid(usage.summary.pods)
-        for pod in pods:
-            found = measured(pod)
-            if found is not None and found.cpu is not None:
-                self._places.setdefault(pod_key(pod), _Place()).cpu = _milli(found.cpu)
 
     def _pod(self, pod: Pod) -> PodEntry:
         meta, status = pod.metadata, pod.status
@@ -400,13 +397,3 @@ def _milli(stats: CPUStats | None) -> int | None:
     if stats is None or stats.usage_nano_cores is None:
         return None
     return -(-stats.usage_nano_cores // 1_000_000)
-
-
-def _first_killed(orders: MemoryOrders) -> PodKey | None:
-    places = orders.oom.places if orders.oom else ()
-    return next(((one.candidate.namespace, one.candidate.pod) for one in places if one.candidate.pod), None)
-
-
-def _first_evicted(orders: MemoryOrders) -> PodKey | None:
-    able = (place.ranked.pod.metadata for place in orders.eviction if not place.ranked.critical)
-    return next(((meta.namespace, meta.name) for meta in able), None)

@@ -45,12 +45,20 @@ def cluster_changes(earlier: EarlierReport, report: ClusterReport) -> ClusterCha
     in_both = any(one.before and one.after for one in nodes) or any(
         one.before and one.after and not one.recreated for one in pods
     )
+    other = None if in_both else OtherCluster.OBJECTS
+    # For files, neither server nor context is known. A server decides before a context.
+    for which, then, now in (
+        (OtherCluster.CONTEXT, earlier.origin.context, report.origin.context),
+        (OtherCluster.SERVER, earlier.origin.server, report.origin.server),
+    ):
+        if then and now:
+            other = which if then != now else None
     return ClusterChanges(
         since=earlier.at,
         earlier_source=earlier.source,
         earlier_context=earlier.origin.context,
         earlier_server=earlier.origin.server,
-        other_cluster=_other_cluster(earlier, report, in_both=in_both),
+        other_cluster=other,
         usage_learned=tuple(one.name for one in nodes if one.usage_known == (False, True)),
         usage_lost=tuple(one.name for one in nodes if one.usage_known == (True, False)),
         before=before.tally,
@@ -58,17 +66,6 @@ def cluster_changes(earlier: EarlierReport, report: ClusterReport) -> ClusterCha
         nodes=tuple(one for one in nodes if one.differs),
         pods=tuple(one for one in pods if one.differs),
     )
-
-
-def _other_cluster(earlier: EarlierReport, report: ClusterReport, *, in_both: bool) -> OtherCluster | None:
-    """Why they seem to be of different clusters. For files, neither server nor context is known."""
-    for which, before, now in (
-        (OtherCluster.SERVER, earlier.origin.server, report.origin.server),
-        (OtherCluster.CONTEXT, earlier.origin.context, report.origin.context),
-    ):
-        if before and now:
-            return which if before != now else None
-    return None if in_both else OtherCluster.OBJECTS
 
 
 def _paired(before: Mapping[K, V], after: Mapping[K, V]) -> Iterator[tuple[K, V | None, V | None]]:

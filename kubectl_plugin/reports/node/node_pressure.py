@@ -272,11 +272,23 @@ def node_use(report: NodePressureReport) -> NodeUse:
     other = min((one for one in ahead if not one.signal.is_memory), key=lambda one: one.headroom_percent, default=None)
     memory = next((one for one in Signal if one.is_memory and one in report.signals), None)
     signal = met.signal if met is not None else memory or (other.signal if other is not None else None)
+    order = None
+    if signal is not None:
+        order = report.eviction_of(Signal.MEMORY_AVAILABLE if signal.is_memory else signal)
+    places = () if order is None else order.places
+    evicted = (EvictedPod(place.namespace, place.pod) for place in places if not place.critical)
+    near = [
+        NearLimit(one.namespace, one.pod, one.container, one.working_set, one.memory)
+        for one in report.oom
+        if one.scope is OOMScope.CONTAINER
+        and one.working_set is not None
+        and is_near_limit(one.working_set, one.memory)
+    ]
     return NodeUse(
         usage_source=report.usage_source,
         threshold_source=report.threshold_source,
         met=met,
-        evicted_first=_evicted_first(report, signal) if signal is not None else None,
+        evicted_first=next(evicted, None),
         unmeasured=len(report.evictions[0].unmeasured) if report.evictions else 0,
         memory_ahead=min(
             (one for one in ahead if one.signal.is_memory),
@@ -285,25 +297,8 @@ def node_use(report: NodePressureReport) -> NodeUse:
         ),
         other_ahead=other,
         over_limits=report.over_limits,
-        near_limits=tuple(_near_limits(report)),
+        near_limits=tuple(sorted(near, key=lambda one: -limit_percent(one.working_set, one.limit))),
     )
-
-
-def _evicted_first(report: NodePressureReport, signal: Signal) -> EvictedPod | None:
-    order = report.eviction_of(Signal.MEMORY_AVAILABLE if signal.is_memory else signal)
-    places = () if order is None else order.places
-    return next((EvictedPod(place.namespace, place.pod) for place in places if not place.critical), None)
-
-
-def _near_limits(report: NodePressureReport) -> list[NearLimit]:
-    near = [
-        NearLimit(order.namespace, order.pod, order.container, order.working_set, order.memory)
-        for order in report.oom
-        if order.scope is OOMScope.CONTAINER
-        and order.working_set is not None
-        and is_near_limit(order.working_set, order.memory)
-    ]
-    return sorted(near, key=lambda one: -limit_percent(one.working_set, one.limit))
 
 
 Classes = Mapping[tuple[str, str], PodQOSClass]

@@ -17,7 +17,7 @@ from kubectl_plugin.reports.node.node_pressure import (
 from kubectl_plugin.reports.node.node_report import NearLimit
 from podrules.api.model.pod import Pod
 from podrules.node.eviction.thresholds import Signal
-from podrules.node.pressure.node import EvictionStanding, OOMScope, OOMStanding, PodPlaces
+from podrules.node.pressure.node import OOMScope, PodPlaces
 from podrules.node.pressure.oom_order import PAGE_SIZE
 from podrules.node.pressure.usage import UsageSource, is_near_limit
 from podrules.pod.container_state import idle_containers
@@ -94,14 +94,34 @@ def pod_pressure_report(
     assumption: Assumption,
 ) -> PodPressureReport:
     """The positions of one pod; ``classes`` are the classes of all pods on the node, including this one."""
+    ooms, evictions = [], []
+    for entry in standing.ooms:
+        order, before = entry.order, entry.before
+        pages = (order.memory + order.swap) // PAGE_SIZE if order.scope is OOMScope.GLOBAL else None
+        ooms.append(
+            OOMStandingReport(
+                scope=order.scope,
+                memory=order.memory,
+                swap=order.swap,
+                working_set=order.working_set,
+                container=order.container,
+                of=len(order.places),
+                place=oom_place(entry.rank, entry.place, classes, pages),
+                before=None if before is None else oom_place(entry.rank - 1, before, classes, pages),
+            )
+        )
+    for one in standing.evictions:
+        place, previous = eviction_place(one.rank, one.place, classes), one.before
+        earlier = None if previous is None else eviction_place(one.rank - 1, previous, classes)
+        evictions.append(EvictionStandingReport(one.signal, one.of, place, earlier))
     return PodPressureReport(
         node=pod.spec.node_name,
         assumption=assumption,
         usage_source=usage_source,
         critical=is_critical_pod(pod),
         idle=idle_containers(pod),
-        oom=tuple(_oom(entry, classes) for entry in standing.ooms),
-        evictions=tuple(_eviction(entry, classes) for entry in standing.evictions),
+        oom=tuple(ooms),
+        evictions=tuple(evictions),
     )
 
 
@@ -112,28 +132,3 @@ def near_limits(places: Sequence[PodPressureReport]) -> Iterator[NearLimit]:
             used, limit = standing.working_set or 0, standing.memory
             if standing.scope is OOMScope.CONTAINER and is_near_limit(standing.working_set, limit):
                 yield NearLimit(standing.place.namespace, standing.place.pod, standing.container, used, limit)
-
-
-def _oom(standing: OOMStanding, classes: Classes) -> OOMStandingReport:
-    order, before = standing.order, standing.before
-    pages = (order.memory + order.swap) // PAGE_SIZE if order.scope is OOMScope.GLOBAL else None
-    return OOMStandingReport(
-        scope=order.scope,
-        memory=order.memory,
-        swap=order.swap,
-        working_set=order.working_set,
-        container=order.container,
-        of=len(order.places),
-        place=oom_place(standing.rank, standing.place, classes, pages),
-        before=None if before is None else oom_place(standing.rank - 1, before, classes, pages),
-    )
-
-
-def _eviction(standing: EvictionStanding, classes: Classes) -> EvictionStandingReport:
-    before = standing.before
-    return EvictionStandingReport(
-        signal=standing.signal,
-        of=standing.of,
-        place=eviction_place(standing.rank, standing.place, classes),
-        before=None if before is None else eviction_place(standing.rank - 1, before, classes),
-    )

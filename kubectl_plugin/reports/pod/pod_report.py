@@ -303,6 +303,8 @@ def pod_report(
     plan = stop_plan(ends, quiet=quiet)
     disabled, evictable = facts.preemption_disabled, not pod.finished and platform is Platform.LINUX
     nodes = [] if facts.home is not None else _likely_nodes(facts, likely.placement)
+    probed = (ref for ref in ends.containers() if ref.is_sidecar or not ref.is_init)
+    stops = (stop for ref in probed for stop, _ in probe_stops(ends, ref))
     return PodReport(
         name=pod.metadata.name or pod.metadata.generate_name,
         namespace=pod.metadata.namespace,
@@ -325,7 +327,7 @@ def pod_report(
         ),
         termination=plan,
         ending=pod_ending(ends, quiet=quiet, node=facts.node),
-        probe_stops=() if ends.metadata.deletion_timestamp is not None else tuple(_probe_stops(ends)),
+        probe_stops=() if ends.metadata.deletion_timestamp is not None else tuple(stops),
         hard_eviction=eviction_stop(pod) if evictable else None,
         soft_eviction=(
             eviction_stop(pod, max_pod_grace_period_seconds=config.eviction_max_pod_grace_period)
@@ -439,12 +441,6 @@ def _lacks(
     waits = pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None
     if pod.spec.node_name and waits and claimed_volumes(pod):
         yield from (one for one in by_kind if one.resource in _VOLUMES)
-
-
-def _probe_stops(pod: Pod) -> Iterator[ProbeStop]:
-    for ref in pod.containers():
-        if ref.is_sidecar or not ref.is_init:
-            yield from (stop for stop, _ in probe_stops(pod, ref))
 
 
 def _cgroup(

@@ -126,7 +126,11 @@ def pod_risk(
     if _is_held_by_finalizers(ending, at):
         return PodRisk.KEPT
     if pod.metadata.deletion_timestamp:
-        return PodRisk.STUCK if stuck and not down else _of_ending(pod, ending, down=down, at=at)
+        if stuck and not down:
+            return PodRisk.STUCK
+        if down and not pod.finished:
+            return PodRisk.NODE_DOWN
+        return PodRisk.TERMINATING_LATE if ending.is_late(at) else PodRisk.TERMINATING
     if pod.status.phase == "Failed":
         return PodRisk.FAILED
     disruption = pod.status.condition("DisruptionTarget")
@@ -156,13 +160,6 @@ def pod_risk(
     return found
 
 
-def _of_ending(pod: Pod, ending: Ending, *, down: bool, at: datetime | None) -> PodRisk | None:
-    """The risk of a pod that is being deleted."""
-    if down and not pod.finished:
-        return PodRisk.NODE_DOWN
-    return PodRisk.TERMINATING_LATE if ending.is_late(at) else PodRisk.TERMINATING
-
-
 def _of_waiting(pod: Pod, outcome: PlacementOutcome | None, *, awaited: bool) -> PodRisk:
     """The risk of a pod without a node."""
     if pod.spec.scheduling_gates:
@@ -173,7 +170,10 @@ def _of_waiting(pod: Pod, outcome: PlacementOutcome | None, *, awaited: bool) ->
         return PodRisk.UNBOUND_CLAIM
     if outcome is PlacementOutcome.NOT_MODELLED:
         return PodRisk.NOT_MODELLED
-    if outcome is PlacementOutcome.UNSCHEDULABLE or (outcome is None and _found_none(pod)):
+    # Without the rules' outcome, the scheduler's last try counts.
+    scheduled = pod.status.condition("PodScheduled")
+    found_none = outcome is None and scheduled is not None and scheduled.status == "False"
+    if found_none or outcome is PlacementOutcome.UNSCHEDULABLE:
         return PodRisk.UNSCHEDULABLE
     return PodRisk.NOT_BOUND
 
@@ -202,12 +202,6 @@ def may_have_no_place(pod: Pod) -> bool:
     """Whether the scheduler looks for a node; it skips gated pods and pods that are being deleted."""
     passed_over = pod.spec.scheduling_gates or pod.metadata.deletion_timestamp or pod.finished
     return not pod.spec.node_name and not passed_over
-
-
-def _found_none(pod: Pod) -> bool:
-    """Whether the scheduler found no node in its last try."""
-    scheduled = pod.status.condition("PodScheduled")
-    return scheduled is not None and scheduled.status == "False"
 
 
 def _is_held_by_finalizers(ending: Ending, at: datetime | None) -> bool:
