@@ -90,6 +90,7 @@ class _Fence(NodeAction):
         Raises:
             Forbidden: the user lacks a right.
         """
+        options = self._options
         if self.facts.state is FenceState.POSSIBLE and self._denied:
             denied = self._denied[0]
             kind = next(kind for _, kind in _NEEDS if kind.rbac_name == denied.resource)
@@ -97,21 +98,16 @@ class _Fence(NodeAction):
             self.broken_by(error)
             self._show()
             raise error
-        ended = self._ended_by_state()
+        ended: StepOutcome | None = StepOutcome.NOT_POSSIBLE
+        if self.facts.state is FenceState.FENCED:
+            ended = StepOutcome.DONE if self.facts.left.nothing else StepOutcome.UNDER_WAY
+        elif self.facts.state is FenceState.POSSIBLE:
+            proven = options.powered_off or (options.confirm and options.fence_command.strip())
+            ended = None if proven or options.dry_run else StepOutcome.NOT_CONFIRMED
         if ended is not None:
             self.outcome = ended
         self._show(going_on=ended is None)
         return ended
-
-    def _ended_by_state(self) -> StepOutcome | None:
-        """The outcome of a node that is not fenced now; None: it may be fenced."""
-        options = self._options
-        if self.facts.state is FenceState.FENCED:
-            return StepOutcome.DONE if self.facts.left.nothing else StepOutcome.UNDER_WAY
-        if self.facts.state is not FenceState.POSSIBLE:
-            return StepOutcome.NOT_POSSIBLE
-        proven = options.powered_off or (options.confirm and options.fence_command.strip())
-        return None if proven or options.dry_run else StepOutcome.NOT_CONFIRMED
 
     def _show(self, *, going_on: bool = False) -> None:
         from kubectl_plugin.views.node.fencing import fence_page

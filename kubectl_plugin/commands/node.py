@@ -27,7 +27,6 @@ from podrules.pod.reading import UnreadInput, read_or_none
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
-    from kubectl_plugin.views.node.node_lines import NodeLines
 
 
 def run(options: NodeOptions, source: Source, streams: Streams) -> int:
@@ -48,7 +47,11 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
     named, source = _named(options), RememberedSource(source)
     printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
     # Several nodes get one line each. Pages and data are printed one by one.
-    lines = _lines(source) if len(named) != 1 and options.output.brief else None
+    lines = None
+    if len(named) != 1 and options.output.brief:
+        from kubectl_plugin.views.node.node_lines import NodeLines
+
+        lines = NodeLines(source.now)
     code, found, uncertain = 0, 0, 0
     for answer in _of_names(named, options, source) if named else _of_chosen(options, source):
         if isinstance(answer, ClusterError):
@@ -69,13 +72,6 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
         streams.err.write("No resources found.\n")
     printer.finish(as_list=len(options.nodes) != 1)
     return code or uncertain
-
-
-def _lines(source: Source) -> NodeLines:
-    # Loaded only for several nodes.
-    from kubectl_plugin.views.node.node_lines import NodeLines
-
-    return NodeLines(source.now)
 
 
 def _print_page(printer: Printer, report: NodePressureReport, now: datetime | None, *, wide: bool) -> None:

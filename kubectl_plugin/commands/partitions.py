@@ -37,20 +37,6 @@ def run(options: PartitionsOptions, source: Source, streams: Streams) -> int:
         from kubectl_plugin.watch import NodeHealth, WatchedObjects, watch
 
         return watch(options, source, streams, run, [WatchedObjects(NODES, None, model=NodeHealth)])
-    report = _report(source)
-    printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
-    printer.add(report, [f"node/{node.reach.name}" for node in report.nodes], partial(_pages, report, options.output))
-    printer.finish()
-    return certainty([report])
-
-
-def _pages(report: PartitionsReport, output: Output) -> Sequence[Page]:
-    from kubectl_plugin.views.node.partitions import partitions_pages
-
-    return partitions_pages(report, wide=output.wide)
-
-
-def _report(source: Source) -> PartitionsReport:
     gatherer = Gatherer(source)
     try:
         nodes = source.list(NODES)
@@ -68,7 +54,7 @@ def _report(source: Source) -> PartitionsReport:
     down = partitions(facts, now)
     unready = not_ready(nodes, down)
     judged = {*unready, *(one.reach.name for one in down)}
-    return PartitionsReport(
+    report = PartitionsReport(
         source=source.description,
         rules_version=gatherer.versions.rules_version,
         server_version=gatherer.versions.server_version,
@@ -79,3 +65,13 @@ def _report(source: Source) -> PartitionsReport:
         version_notes=version_notes(gatherer.versions, [node for node in nodes if node.metadata.name in judged]),
         unread=gatherer.unread,
     )
+    printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
+    printer.add(report, [f"node/{node.reach.name}" for node in report.nodes], partial(_pages, report, options.output))
+    printer.finish()
+    return certainty([report])
+
+
+def _pages(report: PartitionsReport, output: Output) -> Sequence[Page]:
+    from kubectl_plugin.views.node.partitions import partitions_pages
+
+    return partitions_pages(report, wide=output.wide)

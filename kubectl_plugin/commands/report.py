@@ -119,19 +119,17 @@ def _compared(earlier: EarlierReport, report: ClusterReport) -> ClusterReport:
         UsageError: the reports cover different pods.
     """
     if earlier.scope != report.scope:
+        # The texts of an earlier report are untrusted.
+        kind, _, namespace = earlier.scope.partition(" ")
+        option = "" if earlier.scope else "-A"
+        if kind == "namespace" and is_plain_name(namespace):
+            option = f"-n {namespace}"
         before, now = (scope or "all namespaces" for scope in (earlier.scope, report.scope))
         raise UsageError(
-            f"--compare: the earlier report covers {before}, this one covers {now}", advice=_same_pods(earlier.scope)
+            f"--compare: the earlier report covers {before}, this one covers {now}",
+            advice=f"Ask for the same pods{f': {option}' if option else ''}",
         )
     return replace(report, changes=cluster_changes(earlier, report))
-
-
-def _same_pods(scope: str) -> str:
-    """The options that select the pods of an earlier report. Its texts are untrusted."""
-    kind, _, namespace = scope.partition(" ")
-    if kind == "namespace" and is_plain_name(namespace):
-        return f"Ask for the same pods: -n {namespace}"
-    return "Ask for the same pods" if scope else "Ask for the same pods: -A"
 
 
 def _outcomes(

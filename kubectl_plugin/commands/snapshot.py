@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -39,6 +40,32 @@ def run(options: SnapshotOptions, source: Source, streams: Streams) -> int:
         raise UsageError(
             "-o -: a snapshot is not text for a terminal", advice="Pipe it on, or name a file: -o cluster.qos"
         )
+    report, parts = _capture(options, source)
+    if to_stdout:
+        _write_to_stdout(parts, streams)
+        # The summary goes to the stream without the bytes. A reader of the bytes has no file name for commands.
+        page = replace(snapshot_page(report), next_commands=())
+        streams.err.write(render_page(page, colour=False, target=Target(), width=text_columns(streams.err)))
+        return 0
+    write_whole(Path(options.path), parts)
+    # The suggested commands read the written file.
+    written = Target(source=(("--snapshot", options.path),), live=False)
+    page = snapshot_page(report)
+    streams.out.write(render_page(page, colour=options.colour, target=written, width=streams.width()))
+    return 0
+
+
+def _write_to_stdout(parts: Sequence[bytes], streams: Streams) -> None:
+    out = streams.out
+    if not isinstance(out, TextIOWrapper):
+        raise TypeError("standard output does not accept bytes")
+    out.flush()
+    out.buffer.writelines(parts)
+    out.buffer.flush()
+
+
+def _capture(options: SnapshotOptions, source: Source) -> tuple[SnapshotReport, Sequence[bytes]]:
+    """The summary of a snapshot, and the content of the file."""
     now = source.now
     if now is None or source.is_plain_list:
         raise ManifestError(
@@ -70,7 +97,7 @@ def run(options: SnapshotOptions, source: Source, streams: Streams) -> int:
     )
     parts = snapshot_parts(header, {entry.kind.captured_as: (entry.kind, entry.objects) for entry in found})
     report = SnapshotReport(
-        path="standard output" if to_stdout else options.path,
+        path="standard output" if options.path == STANDARD_OUTPUT else options.path,
         size=sum(map(len, parts)),
         source=source.description,
         server_version=source.git_version,
@@ -83,20 +110,4 @@ def run(options: SnapshotOptions, source: Source, streams: Streams) -> int:
             if entry.objects or entry.not_captured or entry.kind not in OF_OUR_WEBHOOK
         ),
     )
-    if to_stdout:
-        out = streams.out
-        if not isinstance(out, TextIOWrapper):
-            raise TypeError("standard output does not accept bytes")
-        out.flush()
-        out.buffer.writelines(parts)
-        out.buffer.flush()
-        # The summary goes to the stream without the bytes. A reader of the bytes has no file name for commands.
-        page = replace(snapshot_page(report), next_commands=())
-        streams.err.write(render_page(page, colour=False, target=Target(), width=text_columns(streams.err)))
-        return 0
-    write_whole(Path(options.path), parts)
-    # The suggested commands read the written file.
-    written = Target(source=(("--snapshot", options.path),), live=False)
-    page = snapshot_page(report)
-    streams.out.write(render_page(page, colour=options.colour, target=written, width=streams.width()))
-    return 0
+    return report, parts

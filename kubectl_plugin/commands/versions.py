@@ -105,7 +105,9 @@ class _Comparison:
         # More precise after the pods of all namespaces were read: the scheduler's may be among them.
         before = self._gatherer.versions
         by_name = {node.metadata.name: node for node in nodes}
-        changes = _changes(map(_without_status, pods), by_name, before, after)
+        # Without a kubelet's status, no resize is in progress.
+        without_status = (replace(pod, status=PodStatus()) for pod in pods)
+        changes = _changes(without_status, by_name, before, after)
         touched = {pod.spec.node_name for pod, _ in changes}
         orders = self._orders([node for node in nodes if node.metadata.name in touched], before, after)
         rules = {
@@ -220,11 +222,6 @@ def _not_compared(reasons: Counter[str]) -> tuple[UncomparedPods, ...]:
     return tuple(UncomparedPods(reason, pods) for reason, pods in reasons.most_common())
 
 
-def _without_status(pod: Pod) -> Pod:
-    """The pod without its kubelet's status: no resize is in progress then."""
-    return replace(pod, status=PodStatus())
-
-
 def _orders_of(
     node: Node, pods: Iterable[Pod], usage: NodeUsage, versions: Versions, kubelet: Features
 ) -> Mapping[str, tuple[str, ...]]:
@@ -298,10 +295,13 @@ def _to_place(pods: Sequence[Pod]) -> list[Pod]:
         for pod in there
         if pod.spec.node_name and (owner := pod.metadata.controller) is not None and owner.kind not in _ON_THEIR_NODE
     }
-    return [*waiting, *map(_next, one_of_each.values())]
-
-
-def _next(pod: Pod) -> Pod:
-    """One more pod like it."""
-    metadata = replace(pod.metadata, name=f"{pod.metadata.name}-copy", uid="")
-    return replace(pod, metadata=metadata, spec=replace(pod.spec, node_name=""), status=PodStatus())
+    following = (
+        replace(
+            pod,
+            metadata=replace(pod.metadata, name=f"{pod.metadata.name}-copy", uid=""),
+            spec=replace(pod.spec, node_name=""),
+            status=PodStatus(),
+        )
+        for pod in one_of_each.values()
+    )
+    return [*waiting, *following]

@@ -14,7 +14,7 @@ from podrules.api.model.selectors import Selector, SelectorError
 
 if TYPE_CHECKING:
     from podrules.api.model.workload import Workload
-    from podrules.scheduling.placement.controllers import ControlledPod, Revision
+    from podrules.scheduling.placement.controllers import ControlledPod
     from podrules.scheduling.placement.revisions import WrittenWorkload
 
 
@@ -41,27 +41,22 @@ class Controllers:
         from cluster_io.needs import goes_by_revision
         from podrules.scheduling.placement.controllers import controlled
 
-        revision = None
-        if kind is DEPLOYMENTS and goes_by_revision(pod, args):
-            revision = self._revision(pod, entry, written)
-        return controlled(pod, kind.singular, entry, revision)
-
-    def _revision(self, pod: Pod, entry: Any, written: Mapping[str, Any] | None) -> Revision | None:
-        from podrules.scheduling.placement.revisions import current_revision
-
+        gatherer, revision = self._gatherer, None
         name, namespace = entry.metadata.name, pod.metadata.namespace
-        selector = _selector(entry)
-        if selector is None:
-            return None
-        sets = self._gatherer.noted(self._gatherer.list(_as_written(REPLICA_SETS), namespace, selector=selector))
-        if not sets:
-            return None
-        if written is None:
-            there = self._gatherer.noted(self._gatherer.get(_as_written(DEPLOYMENTS), name, namespace))
-            template = None if there is None else there.spec.get("template")
-        else:
-            template = written["spec"]["template"]
-        return current_revision(name, template, sets)
+        selector = _selector(entry) if kind is DEPLOYMENTS and goes_by_revision(pod, args) else None
+        sets = None
+        if selector is not None:
+            sets = gatherer.noted(gatherer.list(_as_written(REPLICA_SETS), namespace, selector=selector))
+        if sets:
+            from podrules.scheduling.placement.revisions import current_revision
+
+            if written is None:
+                there = gatherer.noted(gatherer.get(_as_written(DEPLOYMENTS), name, namespace))
+                template = None if there is None else there.spec.get("template")
+            else:
+                template = written["spec"]["template"]
+            revision = current_revision(name, template, sets)
+        return controlled(pod, kind.singular, entry, revision)
 
 
 def _as_written(kind: Kind[Workload]) -> Kind[WrittenWorkload]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -94,7 +95,11 @@ class _ServerDryRuns:
         stored = answer.stored if made is not None or manifest.kind is PODS else None
         added = () if stored is None else added_at_admission(sent, stored)
         fields = tuple(self._named(added, namespace, sent)) if added else ()
-        return DryRunPod(_typed(stored), DryRunReport(tuple(verdicts), answer.warnings, fields))
+        pod = None
+        if stored is not None:
+            with contextlib.suppress(DecodeError):
+                pod = from_object(stored, Pod)
+        return DryRunPod(pod, DryRunReport(tuple(verdicts), answer.warnings, fields))
 
     def _of_made(self, made: MadePod, namespace: str, warnings: tuple[str, ...]) -> DryRunAnswer:
         """The answer about a workload's pod. If its name is taken, the request uses another name."""
@@ -140,12 +145,3 @@ def _in_namespace(content: Mapping[str, Any], namespace: str) -> dict[str, Any]:
 
 def _verdict(name: str, answer: DryRunAnswer) -> DryRunVerdict:
     return DryRunVerdict(name, answer.refusal, answer.unanswered, answer.applied)
-
-
-def _typed(stored: Mapping[str, Any] | None) -> Pod | None:
-    if stored is None:
-        return None
-    try:
-        return from_object(stored, Pod)
-    except DecodeError:
-        return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import IO, Any, Final
 
@@ -52,7 +52,12 @@ class ManifestFile:
         # An empty file needs no request to the cluster.
         features = gatherer.versions.api_server if documents else REFERENCE
         valid = ValidDocuments(documents, schema(features.minor), validation)
-        self.warnings = list(dict.fromkeys((*_warnings(documents), *valid.warnings)))
+        duplicates = (
+            f"{document.place}, line {line}: {field} is a duplicate of line {first}; the last one counts: keep one"
+            for document in documents
+            for field, line, first in document.twice
+        )
+        self.warnings = list(dict.fromkeys((*duplicates, *valid.warnings)))
         self.errors += valid.errors
         namespace = gatherer.source.namespace
         self.objects: ManifestObjects
@@ -84,16 +89,12 @@ class ManifestFile:
             kind.kind,
             manifest.entry.metadata.written_name,
             namespace=space,
-            file=self._short(manifest.file),
+            # Below the named folder; for a single file, its name.
+            file=manifest.file.removeprefix(self.where).lstrip("/") or PurePath(manifest.file).name,
             replicas=None if kind is DAEMON_SETS else own_replicas(manifest),
             job=job_size(kind, manifest.entry),
             autoscaler=manifest.autoscaler,
         )
-
-    def _short(self, file: str) -> str:
-        """The path of a file below the named folder; for a single file, its name."""
-        inside = file.removeprefix(self.where).lstrip("/")
-        return inside or PurePath(file).name
 
     def nothing(self, done: str) -> ManifestError | None:
         """Why nothing in it is explained or placed; None: something is, or an error already says why not.
@@ -124,13 +125,6 @@ def read_files(
     for file in files:
         file.scaled_by(autoscalers)
     return files
-
-
-def _warnings(documents: Sequence[Document]) -> Iterator[str]:
-    for document in documents:
-        for field, line, first in document.twice:
-            place = f"{document.place}, line {line}"
-            yield f"{place}: {field} is a duplicate of line {first}; the last one counts: keep one"
 
 
 def _counts(document: Document) -> bool:
@@ -165,7 +159,18 @@ def autoscalers_of(documents: Sequence[Document], namespace: str) -> Autoscalers
         documents: Of one file.
         namespace: Of those that name none.
     """
-    return dict(_read(documents, namespace))
+    found: dict[tuple[str, str, str], Autoscaler] = {}
+    for document in documents:
+        spec = document.content.get("spec")
+        target = spec.get("scaleTargetRef") if isinstance(spec, Mapping) else None
+        if document.content["kind"] != AUTOSCALER or not isinstance(spec, Mapping) or not isinstance(target, Mapping):
+            continue
+        metadata = document.content.get("metadata")
+        own: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
+        least, most = _number(spec.get("minReplicas"), 1), _number(spec.get("maxReplicas"), 1)
+        place = str(own.get("namespace") or namespace), str(target.get("kind")), str(target.get("name"))
+        found[place] = Autoscaler(str(own.get("name") or ""), least, max(least, most))
+    return found
 
 
 def autoscaler_of(manifest: PodManifest, autoscalers: Autoscalers) -> Autoscaler | None:
@@ -176,19 +181,6 @@ def autoscaler_of(manifest: PodManifest, autoscalers: Autoscalers) -> Autoscaler
     if found is None or (own_replicas(manifest) == 0 and found.min_replicas):
         return None
     return found
-
-
-def _read(documents: Sequence[Document], namespace: str) -> Iterator[tuple[tuple[str, str, str], Autoscaler]]:
-    for document in documents:
-        spec = document.content.get("spec")
-        target = spec.get("scaleTargetRef") if isinstance(spec, Mapping) else None
-        if document.content["kind"] != AUTOSCALER or not isinstance(spec, Mapping) or not isinstance(target, Mapping):
-            continue
-        metadata = document.content.get("metadata")
-        own: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
-        least, most = _number(spec.get("minReplicas"), 1), _number(spec.get("maxReplicas"), 1)
-        place = str(own.get("namespace") or namespace), str(target.get("kind")), str(target.get("name"))
-        yield place, Autoscaler(str(own.get("name") or ""), least, max(least, most))
 
 
 def _number(value: Any, absent: int) -> int:

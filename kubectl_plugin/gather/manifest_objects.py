@@ -99,7 +99,15 @@ def read_manifest_objects(
                 found.append((kind, _decoded(document, kind, namespace)))
             except ManifestError as error:
                 errors.append(error)
-    return _sorted(found), errors
+    objects = ManifestObjects(
+        {entry.metadata.name: entry for entry in _of(found, PRIORITY_CLASSES)},
+        tuple(_of(found, PERSISTENT_VOLUME_CLAIMS)),
+        tuple((kind, entry) for kind, entry in found if kind not in _APART),
+        tuple(map(default_limit_range, _of(found, LIMIT_RANGES))),
+        tuple(_of(found, RESOURCE_QUOTAS)),
+        tuple(_of(found, PDBS)),
+    )
+    return objects, errors
 
 
 def is_manifest_object(document: Document) -> bool:
@@ -177,26 +185,13 @@ def _in_form(content: Any) -> Any:
         return content
     formed = {key: _in_form(value) for key, value in content.items()}
     if isinstance(formed.get("requests"), list):
-        formed["requests"] = [_exactly(entry) for entry in formed["requests"]]
+        formed["requests"] = [
+            {"name": one.get("name", ""), "exactly": {key: one[key] for key in one if key != "name"}}
+            if isinstance(one, Mapping) and "deviceClassName" in one
+            else one
+            for one in formed["requests"]
+        ]
     return formed
-
-
-def _exactly(request: Any) -> Any:
-    if not isinstance(request, Mapping) or "deviceClassName" not in request:
-        return request
-    return {"name": request.get("name", ""), "exactly": {key: request[key] for key in request if key != "name"}}
-
-
-def _sorted(found: Sequence[tuple[Kind[Any], KubeObject]]) -> ManifestObjects:
-    classes = {entry.metadata.name: entry for entry in _of(found, PRIORITY_CLASSES)}
-    return ManifestObjects(
-        classes,
-        tuple(_of(found, PERSISTENT_VOLUME_CLAIMS)),
-        tuple((kind, entry) for kind, entry in found if kind not in _APART),
-        tuple(map(default_limit_range, _of(found, LIMIT_RANGES))),
-        tuple(_of(found, RESOURCE_QUOTAS)),
-        tuple(_of(found, PDBS)),
-    )
 
 
 def _of(found: Sequence[tuple[Kind[Any], KubeObject]], wanted: Kind[Any]) -> Iterator[Any]:

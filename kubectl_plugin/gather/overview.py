@@ -68,6 +68,33 @@ class Scope(NamedTuple):
     selection: Selection = NO_SELECTION
     """The selection among those pods."""
 
+    def listed_pods(self, namespace: str, pods: Iterable[Pod]) -> frozenset[PodKey] | None:
+        """The pods in the report; None: all."""
+        if self.everything:
+            return None
+        if not self.pods and not self.nodes:
+            return frozenset(pod_key(pod) for pod in pods if pod.metadata.namespace == namespace)
+        named = {(namespace, name) for name in self.pods}
+        return frozenset(pod_key(pod) for pod in pods if pod_key(pod) in named or pod.spec.node_name in self.nodes)
+
+    def listed_nodes(self, pods: Iterable[Pod], listed: frozenset[PodKey] | None) -> frozenset[str] | None:
+        """The nodes in the report, by its pods; None: all."""
+        if listed is None or not (self.pods or self.nodes or self.selection.flags):
+            return None
+        return self.nodes | {pod.spec.node_name for pod in pods if pod_key(pod) in listed}
+
+    def words(self, namespace: str) -> str:
+        """See `ClusterReport.scope`."""
+        if self.selection.flags:
+            which = ", ".join(filter(None, (self.selection.labels, self.selection.fields)))
+            return f"pods with {which} in {'all namespaces' if self.everything else f'namespace {namespace}'}"
+        if self.everything:
+            return ""
+        if not self.pods and not self.nodes:
+            return f"namespace {namespace}"
+        named = [*(f"node/{name}" for name in sorted(self.nodes)), *(f"pod/{name}" for name in sorted(self.pods))]
+        return ", ".join(named)
+
 
 class Overview(NamedTuple):
     """The facts that were read."""
@@ -107,26 +134,19 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
         ClusterError: the pods cannot be read, or one that was named is not there.
     """
     origin, source = _origin(source), RememberedSource(source)
-    chosen = _chosen(scope, source, live=live)
+    chosen = None
+    if scope.selection.flags:
+        selection = scope.selection._replace(everywhere=scope.everything)
+        chosen = frozenset(map(pod_key, source_pods(selection, source, live=live)))
     for one in (*(ObjectQuery(NODES, name) for name in scope.nodes), *(ObjectQuery(PODS, name) for name in scope.pods)):
         find(one, NO_SELECTION, source, live=live, command="report")
     gatherer = Gatherer(source)
-    listed = gatherer.list(NODES)
-    read_nodes = read_or_none(listed)
-    # A report on everything needs the pods of all namespaces, any other report only those of its namespace.
-    of_all = scope.everything or scope.nodes
-    every = gatherer.list(PODS)
-    read_pods, missing = gatherer.within_reach(PODS) if not of_all else (read_or_none(every), every)
-    if read_pods is None and not source.is_plain_list:
-        read_pods = source.list(PODS, None if of_all else source.namespace)
-    nodes, pods = read_nodes or (), read_pods or ()
-    # The page lacks these, and not each of its pods: the gatherer does not note them.
-    lacks = [one for one in (listed, missing) if isinstance(one, UnreadInput)]
-    source.know(read_nodes, read_pods, of=next((one.read_in for one in lacks[-1:] if one.read_in), None))
-    listed_pods = _listed_pods(scope, source.namespace, pods) if chosen is None else chosen
+    nodes, pods, lacks = _known_objects(scope, source, gatherer)
+    listed_pods = scope.listed_pods(source.namespace, pods) if chosen is None else chosen
+    # A namespace without pods may not exist.
     if not listed_pods and not scope.nodes and not scope.everything:
         check_namespace(source)
-    listed_nodes = _listed_nodes(scope, pods, listed_pods)
+    listed_nodes = scope.listed_nodes(pods, listed_pods)
     shown = [node for node in nodes if listed_nodes is None or node.metadata.name in listed_nodes]
     by_node: dict[str, list[Pod]] = {}
     for pod in pods:
@@ -142,10 +162,14 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
             owner = entry.metadata.controller
             if owner is not None:
                 owners[entry.metadata.namespace, kind.kind, entry.metadata.name] = owner.kind, owner.name
+    events_of_node: dict[str, list[Event]] = {}
+    for event in node_events:
+        if event.involved_object.kind == NODES.kind:
+            events_of_node.setdefault(event.involved_object.name, []).append(event)
     facts = ClusterFacts(
         source=source.description,
         origin=origin,
-        scope=_scope_words(scope, source.namespace),
+        scope=scope.words(source.namespace),
         at=at,
         at_is_newest=source.is_plain_list,
         nodes=nodes,
@@ -161,7 +185,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
         usages=usages,
         partitions=None if at is None else _partitions(gatherer, listed_nodes, nodes, at),
         shortages=node_shortages(node_events, at),
-        node_events=_by_node(node_events),
+        node_events=events_of_node,
         ended=None if at is None else _ended(gatherer, namespace, listed_pods, at),
         versions=gatherer.versions,
         unread=(),
@@ -174,46 +198,31 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     return Overview(facts, gatherer, source, shown_pods)
 
 
+def _known_objects(
+    scope: Scope, source: RememberedSource, gatherer: Gatherer
+) -> tuple[Sequence[Node], Sequence[Pod], Sequence[UnreadInput]]:
+    """All nodes and pods, from which the source answers from now on, and those that could not be read.
+
+    The page lacks the latter, and not each of its pods: the gatherer does not note them.
+    """
+    listed = gatherer.list(NODES)
+    read_nodes = read_or_none(listed)
+    # A report on everything needs the pods of all namespaces, any other report only those of its namespace.
+    of_all = scope.everything or scope.nodes
+    every = gatherer.list(PODS)
+    read_pods, missing = gatherer.within_reach(PODS) if not of_all else (read_or_none(every), every)
+    if read_pods is None and not source.is_plain_list:
+        read_pods = source.list(PODS, None if of_all else source.namespace)
+    lacks = [one for one in (listed, missing) if isinstance(one, UnreadInput)]
+    source.know(read_nodes, read_pods, of=next((one.read_in for one in lacks[-1:] if one.read_in), None))
+    return read_nodes or (), read_pods or (), lacks
+
+
 def _origin(source: Source) -> Origin:
     """The server of the cluster; unknown for a snapshot."""
     from cluster_io.live.live_source import LiveSource
 
     return source.origin if isinstance(source, LiveSource) else UNKNOWN_ORIGIN
-
-
-def _chosen(scope: Scope, source: Source, *, live: bool) -> frozenset[PodKey] | None:
-    """The pods of a selection; None: no selection."""
-    if not scope.selection.flags:
-        return None
-    selection = scope.selection._replace(everywhere=scope.everything)
-    return frozenset(map(pod_key, source_pods(selection, source, live=live)))
-
-
-def _listed_pods(scope: Scope, namespace: str, pods: Iterable[Pod]) -> frozenset[PodKey] | None:
-    if scope.everything:
-        return None
-    if not scope.pods and not scope.nodes:
-        return frozenset(pod_key(pod) for pod in pods if pod.metadata.namespace == namespace)
-    named = {(namespace, name) for name in scope.pods}
-    return frozenset(pod_key(pod) for pod in pods if pod_key(pod) in named or pod.spec.node_name in scope.nodes)
-
-
-def _listed_nodes(scope: Scope, pods: Iterable[Pod], listed: frozenset[PodKey] | None) -> frozenset[str] | None:
-    if listed is None or not (scope.pods or scope.nodes or scope.selection.flags):
-        return None
-    return scope.nodes | {pod.spec.node_name for pod in pods if pod_key(pod) in listed}
-
-
-def _scope_words(scope: Scope, namespace: str) -> str:
-    if scope.selection.flags:
-        which = ", ".join(filter(None, (scope.selection.labels, scope.selection.fields)))
-        return f"pods with {which} in {'all namespaces' if scope.everything else f'namespace {namespace}'}"
-    if scope.everything:
-        return ""
-    if not scope.pods and not scope.nodes:
-        return f"namespace {namespace}"
-    named = [*(f"node/{name}" for name in sorted(scope.nodes)), *(f"pod/{name}" for name in sorted(scope.pods))]
-    return ", ".join(named)
 
 
 def _workloads(gatherer: Gatherer, scope: Scope, namespace: str | None) -> dict[tuple[str, str, str], Workload] | None:
@@ -286,14 +295,6 @@ def _stuck(
         stuck = stuck_by(pod, wait, [one for place in event_subjects(pod) for one in about.get(place, ())], at)
         if stuck is not None and stuck.long:
             found[pod_key(pod)] = stuck
-    return found
-
-
-def _by_node(events: Iterable[Event]) -> dict[str, list[Event]]:
-    found: dict[str, list[Event]] = {}
-    for event in events:
-        if event.involved_object.kind == NODES.kind:
-            found.setdefault(event.involved_object.name, []).append(event)
     return found
 
 
