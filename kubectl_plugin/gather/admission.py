@@ -31,12 +31,7 @@ class Admission:
     """Reviews the pods of manifests. Data that several pods need are read once."""
 
     def __init__(self, gatherer: Gatherer, *, asks: bool = True) -> None:
-        """Read nothing yet.
-
-        Args:
-            gatherer: Reads the cluster.
-            asks: Whether separate requests for quotas and labels of namespaces are allowed.
-        """
+        """Read nothing yet; ``asks``: separate requests for quotas and labels of namespaces are allowed."""
         self._gatherer = gatherer
         self._asks = asks
         self._kept_reader: NamespaceReader | None = None
@@ -86,11 +81,9 @@ class Admission:
         return ReviewedPod(admitted, refusals, report, refusal, warning, own.report)
 
     def take(self, pod: Pod, wanted: int | None) -> QuotaRoom | None:
-        """Subtract the use of pods like a reviewed one from the quotas; returns the room of quotas that lack some.
+        """Subtract the use of pods like a stored one from the quotas; returns the room of quotas that lack some.
 
-        Args:
-            pod: As the API server would store it.
-            wanted: None: as many as fit.
+        Without a wanted number, as many as fit are counted.
         """
         return self._reader.take(pod, wanted, self._gatherer.versions.api_server)
 

@@ -1,4 +1,4 @@
-"""Reads the rules for the pods of a namespace: LimitRanges, ResourceQuotas, and the labels for Pod Security.
+"""Reads what decides about a future pod: LimitRanges, quotas and labels of its namespace, and our webhook.
 
 Objects of the files count as after an apply: an object of the cluster gets the content of the file, and a quota keeps
 its use in the cluster. A quota that is only in a file counts from 0.
@@ -76,12 +76,7 @@ class NamespaceReader:
     """Reads each namespace once, and counts the used room of its quotas."""
 
     def __init__(self, gatherer: Gatherer, *, asks: bool) -> None:
-        """Read nothing yet.
-
-        Args:
-            gatherer: Reads the cluster.
-            asks: Whether separate requests for quotas and labels are allowed.
-        """
+        """Read nothing yet; ``asks``: separate requests for quotas and labels are allowed."""
         self._gatherer = gatherer
         self._asks = asks
         self._quotas: dict[str, Sequence[ResourceQuota]] = {}
@@ -95,14 +90,11 @@ class NamespaceReader:
         return found if not own else applied(found or (), own)
 
     def refusal(self, namespace: str, objects: ManifestObjects, name: str) -> PodRefusal | None:
-        """Why a namespace takes no new object: it does not exist, or is being terminated; None: it does, or unknown.
+        """Why a namespace takes no new object, as ``pods "web"``: it does not exist, or is being terminated.
+
+        None: it does, or unknown.
 
         Source: pkg/admission/plugin/namespace/lifecycle/admission.go (Admit) of k8s.io/apiserver at v0.36.3.
-
-        Args:
-            namespace: Its name.
-            objects: The objects of the files.
-            name: The object to create, as ``pods "web"``.
         """
         found = self._gatherer.get(NAMESPACES, namespace)
         if found is None:
@@ -158,10 +150,7 @@ class NamespaceReader:
     def take(self, pod: Pod, wanted: int | None, features: Features) -> QuotaRoom | None:
         """Subtract the use of this many pods from the quotas; returns the room if it is not enough for all.
 
-        Args:
-            pod: The pod as the API server would store it, in a namespace that was read.
-            wanted: None: as many as fit.
-            features: The feature gates.
+        The pod is as the API server would store it, in a namespace that was read. ``wanted`` None: as many as fit.
         """
         namespace = pod.metadata.namespace
         quotas = self._quotas.get(namespace, ())

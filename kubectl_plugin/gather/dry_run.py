@@ -42,11 +42,7 @@ def with_dry_runs(
 ) -> Sequence[PodManifest]:
     """The manifests, each with the API server's answer. The connection accepts only the requests that they need.
 
-    Args:
-        manifests: The manifests to send.
-        gatherer: Reads from the same cluster.
-        cluster: The live cluster, and the user.
-        validation: How unknown fields are treated.
+    The gatherer reads from the same cluster. The validation decides about unknown fields.
 
     Raises:
         Unreachable: there is no kubectl.

@@ -38,13 +38,7 @@ class ValidDocuments:
     """The documents that can be explained, and the errors of the others."""
 
     def __init__(self, documents: Iterable[Document], known: Schema, validation: Validation) -> None:
-        """Validate documents by their kinds.
-
-        Args:
-            documents: The documents that count.
-            known: The fields and kinds of the API server's version.
-            validation: How a document with unknown fields is treated.
-        """
+        """Validate documents by the fields and kinds that the API server's version knows."""
         self.documents: list[ValidDocument] = []
         self.errors: list[ManifestError] = []
         self.warnings: list[str] = []
@@ -61,14 +55,7 @@ class ValidDocuments:
 
 
 def refused(document: Document, field: str, problem: str, remedy: str = "") -> ManifestError:
-    """The error for an object that the API server would refuse, with the line of the field.
-
-    Args:
-        document: The object.
-        field: Its path. If the field is absent, the line is that of the nearest field above it.
-        problem: What is wrong.
-        remedy: What to write instead.
-    """
+    """The error for an object that the API server would refuse, with the line of the field, or of the nearest above."""
     from cluster_io.manifests.located import line_of
     from cluster_io.manifests.yaml_words import TEMPLATE_ADVICE
 

@@ -1,4 +1,4 @@
-"""The content of files: pods and workloads, other objects, ignored objects, and errors."""
+"""The content of files: pods and workloads with their autoscalers, other objects, ignored objects, and errors."""
 
 from __future__ import annotations
 
@@ -97,11 +97,7 @@ class ManifestFile:
         )
 
     def nothing(self, done: str) -> ManifestError | None:
-        """Why nothing in it is explained or placed; None: something is, or an error already says why not.
-
-        Args:
-            done: ``explain``.
-        """
+        """Why nothing in it is ``explain``-ed or placed; None: something is, or an error already says why not."""
         if self.manifests or self.errors:
             return None
         from kubectl_plugin.views.manifest import nothing_there

@@ -1,4 +1,4 @@
-"""Reads a cluster once for its page: nodes, pods, their usage, and their protection."""
+"""Reads a cluster once for its page: nodes, pods, their usage and protection; and an earlier report to compare with."""
 
 from __future__ import annotations
 
@@ -122,12 +122,7 @@ def scope_of(targets: Sequence[str], *, everything: bool, selection: Selection =
 
 
 def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
-    """Read the data of the page.
-
-    Args:
-        scope: What the report covers.
-        source: The source of the objects.
-        live: Whether an API server answers.
+    """Read the data of the page; ``live``: an API server answers.
 
     Raises:
         UsageError: the selection cannot be read.
@@ -314,7 +309,7 @@ def _partitions(
     )
 
 
-# Reads an earlier report of `kubectl qos report -o json`. The file is untrusted: its size is limited.
+# The file of an earlier report is untrusted: its size is limited.
 
 MAX_BYTES: Final = 256 << 20
 """A report of 150,000 pods needs a third of it."""

@@ -1,4 +1,4 @@
-"""Reports of node pressure: reads the usage of a node, and applies the rules."""
+"""Reads the usage of nodes, and reports their pressure and the positions of pods when a node runs short."""
 
 from __future__ import annotations
 
@@ -84,8 +84,6 @@ def pressure_reports(
         read = usages.get(node.metadata.name) or unread_usage(gatherer, node, unread)
         yield pressure_report(gatherer, node, of_many=True, read=read, cgroups=cgroups)
 
-
-# The position of a pod when its node, or a node where it may be placed, runs short.
 
 _TO_COME: Final = "to-come"
 """Not a UID of the API server."""

@@ -302,10 +302,7 @@ def _type_advice(name: str) -> str:
 def _near_type(word: str, *, closeness: float = 0.65, among: Sequence[Kind[Any]] = EXPLAINED) -> str:
     """The type that is most similar to a word; empty: none.
 
-    Args:
-        word: As it was typed.
-        closeness: The required similarity; see `nearest_word`.
-        among: The types.
+    The required similarity is that of `nearest_word`.
     """
     names = {name: kind.singular for kind in among for name in (kind.singular, kind.plural)}
     return names.get(nearest_word(word.lower(), names, closeness=closeness), "")

@@ -1,4 +1,4 @@
-"""The steps of a command that changes something: printed as they happen, and stored for its report."""
+"""Reports of changes: a deletion (F1-F4), a node out of service (F6), and the steps of both, printed as they happen."""
 
 from __future__ import annotations
 
@@ -161,9 +161,6 @@ class Step(Struct, frozen=True, rename="camel"):
     """Seconds, an exit code, or how many."""
 
 
-# The risk of a deletion without grace (F1-F4), and the outcome of a deletion (F2).
-
-
 class Stakes(Struct, frozen=True, rename="camel"):
     """The risk of a force deletion."""
 
@@ -219,9 +216,6 @@ class DeletionReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     version_notes: tuple[VersionNote, ...] = ()
     """The versions for which the rules were not verified, including its kubelet's."""
     unread: tuple[UnreadInput, ...]
-
-
-# A node that is declared out of service, or taken back (F6).
 
 
 class FenceReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="Fencing"):

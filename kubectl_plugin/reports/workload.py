@@ -1,4 +1,4 @@
-"""The report of a workload: its template as a future pod, and its pods."""
+"""The report of a workload: its template as a future pod, its pods and their states, and its rollout."""
 
 from __future__ import annotations
 
@@ -73,8 +73,6 @@ class WorkloadReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
         mine = (one for one in self.unread if one.may_exist and one.resource in own)
         return tuple(dict.fromkeys((*mine, *self.template.lacks)))
 
-
-# The pods of a workload, summarised and counted by state.
 
 _WAITS_FOR_THE_LAST: Final = frozenset({"StatefulSet", "DaemonSet"})
 """Their controllers create no replacement for a pod that is being deleted before it is removed."""
@@ -214,9 +212,7 @@ def pods_wanted(kind: str, entry: Workload | ReplicationController | CronJob) ->
     A Job wants as many as may run at a time, while enough have not succeeded (manageJob in
     pkg/controller/job/job_controller.go at v1.36.3).
 
-    Args:
-        kind: ``DaemonSet``.
-        entry: The workload.
+    The kind is as in ``DaemonSet``.
     """
     if isinstance(entry, CronJob):
         return None
@@ -251,13 +247,7 @@ def job_progress(entry: Workload, refused: ReportedReason | None = None) -> JobP
 
 
 def pod_counts(states: Sequence[PodState], wanted: int | None, kind: str) -> PodCounts:
-    """The number of pods by state, and how many are missing or surplus.
-
-    Args:
-        states: The state of each pod.
-        wanted: How many the workload wants; None: not specified.
-        kind: The workload's kind: ``StatefulSet``.
-    """
+    """The number of pods by state, and how many are missing or surplus, if the workload specifies how many it wants."""
     found = Counter(states)
     awaited = kind in _WAITS_FOR_THE_LAST
     gone = {PodState.SUCCEEDED, PodState.FAILED, *(() if awaited else (PodState.TERMINATING,))}
@@ -278,9 +268,6 @@ def pod_counts(states: Sequence[PodState], wanted: int | None, kind: str) -> Pod
         missing=max(0, lacking),
         surplus=max(0, -lacking),
     )
-
-
-# The code and severity of a workload, for its explanation and for the list of all workloads.
 
 
 def workload_code(
@@ -319,9 +306,6 @@ def workload_code(
     if job.suspended and not job.ended:
         return VerdictCode.SUSPENDED, Severity.NOTICE
     return VerdictCode.JOB_COMPLETE if job.ended else VerdictCode.JOB_RUNNING, Severity.FINE
-
-
-# The progress of a workload's controller: its failures, and the number of outdated pods.
 
 
 class ReportedReason(Struct, frozen=True, rename="camel"):
@@ -389,11 +373,7 @@ def rollout(
     completeRollingUpdate), pkg/controller/daemon/daemon_controller.go (updateDaemonSetStatus) at v1.36.3;
     k8s.io/api/apps/v1/types.go at v0.36.3.
 
-    Args:
-        kind: ``Deployment``.
-        entry: The workload.
-        terminating: How many of its pods are being deleted.
-        refused: Its newest event about a pod that it could not create.
+    Some of its pods are being deleted. ``refused`` is its newest event about a pod that it could not create.
     """
     if not isinstance(entry, Workload) or kind == "Job" or not entry.metadata.uid:
         return None
@@ -446,9 +426,6 @@ def said(condition: Condition | None) -> ReportedReason | None:
     return None if condition is None else ReportedReason(condition.reason, condition.message)
 
 
-# The missing pods of a StatefulSet by ordinal, and the pod that it waits for.
-
-
 class MissingPods(Struct, frozen=True, rename="camel"):
     """The pods that a StatefulSet has not created yet."""
 
@@ -461,13 +438,7 @@ class MissingPods(Struct, frozen=True, rename="camel"):
 def missing_pods(
     kind: str, entry: Workload | ReplicationController | CronJob, pods: Sequence[WorkloadPod]
 ) -> MissingPods | None:
-    """The missing pods; None: not a StatefulSet, or all of its pods exist.
-
-    Args:
-        kind: ``StatefulSet``.
-        entry: The workload.
-        pods: Its existing pods.
-    """
+    """The pods that a StatefulSet lacks, besides the existing ones; None: not a StatefulSet, or all exist."""
     if kind != "StatefulSet" or not isinstance(entry, Workload):
         return None
     replicas = 1 if entry.spec.replicas is None else entry.spec.replicas

@@ -1,4 +1,4 @@
-"""A whole cluster as data: counts of nodes and pods, zones, workloads and budgets."""
+"""A whole cluster as data: nodes, pods, zones, workloads and budgets; and the changes since an earlier report."""
 
 from __future__ import annotations
 
@@ -207,8 +207,6 @@ class ClusterReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field
     unread: tuple[UnreadInput, ...]
 
 
-# The workloads of a cluster: how many of their pods run, counted as in `kubectl qos explain`.
-
 WorkloadKey = tuple[str, str, str]
 """Namespace, kind and name."""
 _FINE = frozenset({PodState.READY, PodState.SUCCEEDED, PodState.FAILED})
@@ -305,9 +303,7 @@ def _order(entry: WorkloadEntry) -> tuple[int, int, int, str, str, str]:
     return -entry.severity.urgency, worst, -entry.in_trouble, entry.namespace, entry.kind, entry.name
 
 
-# The changes between two reports of a cluster: pods and nodes that are new, removed or different, and counts.
-#
-# Data of only one report, such as usage that was not measured for the other, are not a change of the cluster.
+# Data of only one of two reports, such as usage that was not measured for the other, are not a change of the cluster.
 
 K = TypeVar("K")
 V = TypeVar("V")

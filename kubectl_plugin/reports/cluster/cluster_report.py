@@ -1,4 +1,4 @@
-"""The facts from which the report of a cluster is made."""
+"""Makes the report of a cluster from the facts that were read: counts, and the position of each pod on its node."""
 
 from __future__ import annotations
 
@@ -112,8 +112,6 @@ def pod_key(pod: Pod) -> PodKey:
     """Namespace and name."""
     return pod.metadata.namespace, pod.metadata.name
 
-
-# Makes the report of a cluster: counts of nodes and pods, and the position of each pod on its node.
 
 WHOLE_PRESSURE_NODES: Final = 60
 """Up to this many nodes, every threshold of each is judged; for more, only the orders for memory."""

@@ -1,4 +1,4 @@
-"""Compares two reports of a cluster, and makes `ClusterChanges`."""
+"""Compares a report of a cluster with the compared fields of an earlier one, and makes `ClusterChanges`."""
 
 from __future__ import annotations
 
@@ -113,10 +113,8 @@ def _percent(promised: EarlierPromisedResource | PromisedResource) -> int:
     return percent_of(sum(promised.requested.values()), promised.allocatable)
 
 
-# The fields of an earlier report that are compared with the current one.
-#
-# Only these fields are read, and a field of a later release may be missing: reports of every release with this API
-# version can be compared.
+# Only these fields of an earlier report are read, and a field of a later release may be missing: reports of every
+# release with this API version can be compared.
 
 
 class EarlierPromisedResource(Struct, frozen=True, rename="camel"):

@@ -1,4 +1,4 @@
-"""The requests on a node (Q4)."""
+"""Nodes as data: requests (Q4), usage, whether they answer (F5), and the verdict on each."""
 
 from __future__ import annotations
 
@@ -203,9 +203,6 @@ def _resource(entry: ResourceAllocation) -> NodeResourceReport:
     )
 
 
-# The usage of a node as data, the basis of every verdict about the node.
-
-
 class ThresholdReport(Struct, frozen=True, rename="camel"):
     """An eviction threshold and the amount that is left."""
 
@@ -292,9 +289,6 @@ def threshold_report(headroom: Headroom) -> ThresholdReport:
     )
 
 
-# A pod's node, as far as it matters to the pod.
-
-
 class NodeFacts(Struct, frozen=True, rename="camel"):
     """The pod's node, as far as it matters to the pod."""
 
@@ -315,10 +309,7 @@ class NodeFacts(Struct, frozen=True, rename="camel"):
 def node_facts(pod: Pod, node: Node | None, reach: NodeReach | None) -> NodeFacts | None:
     """The facts about the node of a pod; None: the pod has no node.
 
-    Args:
-        pod: The pod.
-        node: The Node; None: it does not exist, or could not be read.
-        reach: Whether the node answers.
+    Without a Node, the node does not exist, or could not be read.
     """
     name = pod.spec.node_name
     if not name:
@@ -336,8 +327,6 @@ def node_facts(pod: Pod, node: Node | None, reach: NodeReach | None) -> NodeFact
         pressures_of(node.status.conditions),
     )
 
-
-# The code and severity of a node: whether it answers, is Ready and takes pods.
 
 QUIET_CODES: Final = {
     Reach.SILENT: VerdictCode.NODE_SILENT,
@@ -370,8 +359,6 @@ def node_standing(
         return NOT_READY
     return (VerdictCode.CORDONED, Severity.NOTICE) if unschedulable else None
 
-
-# Nodes that do not answer, and the objects that depend on them (F5).
 
 ON_NODES: Final = frozenset({"nodes", "pods", "volumeattachments.storage.k8s.io"})
 """The kinds of remaining objects that are counted on a node that is down."""

@@ -1,4 +1,4 @@
-"""The API server's dry run of an object, and of the pod that it creates."""
+"""What the API server's own dry run and the webhook of kubectl qos do with a future pod, as data."""
 
 from __future__ import annotations
 
@@ -63,9 +63,6 @@ class DryRunPod(NamedTuple):
     pod: Pod | None
     """None: the pod is refused, or there is no answer."""
     report: DryRunReport
-
-
-# What the webhook of kubectl qos does with a future pod, as data.
 
 
 class OwnWebhookReport(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -1,4 +1,4 @@
-"""A pod's QoS class, its origin, and whether a manifest would change it (Q1)."""
+"""Parts of a pod's report: QoS class (Q1), oom_score_adj (Q2), resources (Q4), cgroups (Q5), priority (P1, P2)."""
 
 from __future__ import annotations
 
@@ -60,13 +60,9 @@ class QOSReport(Struct, frozen=True, rename="camel"):
 
 
 def pod_qos(pod: Pod, admitted: AdmittedPod | None, existing: Pod | None, features: Features) -> QOSReport:
-    """The class of a pod.
+    """The class of a pod as the API server stores it.
 
-    Args:
-        pod: As the API server stores it.
-        admitted: The result of admission; None for a pod of the cluster.
-        existing: For a manifest, the pod that already has its name.
-        features: The feature gates.
+    A pod of the cluster has no result of admission. ``existing`` already has the name of a manifest's pod.
     """
     explanation = explain_qos(pod, features=features)
     return QOSReport(
@@ -79,9 +75,6 @@ def pod_qos(pod: Pod, admitted: AdmittedPod | None, existing: Pod | None, featur
         if existing is None
         else ResizeReport(get_pod_qos(existing, features=features), resize_rejection(existing, pod, features=features)),
     )
-
-
-# A pod's total requests and limits (Q4).
 
 
 class ResourcesReport(Struct, frozen=True, rename="camel"):
@@ -113,9 +106,6 @@ def pod_resources(pod: Pod, node: Node | None, versions: Versions) -> ResourcesR
 def _texts(amounts: ResourceList) -> dict[str, str]:
     order = sorted(amounts, key=lambda name: (name != CPU, name != MEMORY, name))
     return {name: str(amounts[name]) for name in order}
-
-
-# The oom_score_adj of a pod's containers: on its node or nominated node, else on the nodes where it may be placed.
 
 
 class OOMUnknown(Enum):
@@ -187,9 +177,6 @@ def _memory(node: Node) -> int:
     return amount.value if amount is not None else 0
 
 
-# A pod's cgroups (Q5).
-
-
 class ContainerCgroup(Struct, frozen=True, rename="camel"):
     """Values that the kubelet sends to the runtime for one container."""
 
@@ -249,8 +236,6 @@ def _container(pod: Pod, ref: ContainerRef, features: Features, settings: Memory
     )
 
 
-# A pod's priority: the resolved value, and the current value of its class (P1, P2).
-
 _MAX_NAME: Final = 253
 """The longest name of an object."""
 
@@ -278,10 +263,7 @@ def stored_priority(
 ) -> PriorityReport:
     """The priority of a pod of the cluster, resolved when the pod was created.
 
-    Args:
-        pod: The pod.
-        classes: By name, at least the class that it names; None: they could not be read.
-        preemption_disabled: See `PriorityReport`.
+    The classes have at least the one that it names; None: they could not be read.
     """
     name = pod.spec.priority_class_name
     value_now, exists = _class_now(name, classes)
@@ -298,12 +280,7 @@ def stored_priority(
 
 
 def admitted_priority(admitted: AdmittedPod, *, preemption_disabled: str) -> PriorityReport:
-    """The priority that admission gives a new pod, or why it refuses the pod.
-
-    Args:
-        admitted: The pod.
-        preemption_disabled: See `PriorityReport`.
-    """
+    """The priority that admission gives a new pod, or why it refuses the pod."""
     # A refused pod has no priority; if the classes are unknown, the pod has the value that its author wrote.
     spec = admitted.pod.spec
     refused = admitted.rejected is not None

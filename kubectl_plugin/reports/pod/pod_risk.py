@@ -1,4 +1,4 @@
-"""The risk of a pod: its worst problem, in one word."""
+"""The risk of a pod: its worst problem, in one word; and the verdict on its health."""
 
 from __future__ import annotations
 
@@ -211,8 +211,6 @@ def _is_held_by_finalizers(ending: Ending, at: datetime | None) -> bool:
         return False
     return at > later(deleted, ending.grace.longest + PATIENCE.total_seconds())
 
-
-# The code and severity of a pod's health, for its explanation and for the list of all pods.
 
 _LONG: Final = timedelta(minutes=10)
 """A pod that has not started within this time does not start by itself."""

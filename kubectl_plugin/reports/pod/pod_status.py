@@ -1,4 +1,4 @@
-"""The current status of a pod of the cluster."""
+"""The current status of a pod of the cluster, with an unfinished in-place resize."""
 
 from __future__ import annotations
 
@@ -56,13 +56,7 @@ def pod_gates(pod: Pod) -> tuple[str, ...]:
 
 
 def pod_status(pod: Pod, node: Node | None, reach: NodeReach | None) -> PodStatusReport:
-    """The status of a pod of the cluster.
-
-    Args:
-        pod: The pod.
-        node: Its node.
-        reach: Whether the node answers; None: the pod has none.
-    """
+    """The status of a pod of the cluster, with its node and whether that answers."""
     scheduled = pod.status.condition("PodScheduled")
     disruption, ready = pod.status.condition("DisruptionTarget"), pod.status.condition("Ready")
     ends = [
@@ -88,9 +82,6 @@ def pod_status(pod: Pod, node: Node | None, reach: NodeReach | None) -> PodStatu
         ends=tuple(ends),
         health=health(pod, node),
     )
-
-
-# Unfinished in-place resizes of pods.
 
 
 def pending_resize(pod: Pod) -> str | None:
