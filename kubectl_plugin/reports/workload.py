@@ -373,7 +373,7 @@ def rollout(
     completeRollingUpdate), pkg/controller/daemon/daemon_controller.go (updateDaemonSetStatus) at v1.36.3;
     k8s.io/api/apps/v1/types.go at v0.36.3.
 
-    Some of its pods are being deleted. ``refused`` is its newest event about a pod that it could not create.
+    ``terminating`` pods are being deleted. ``refused`` is its newest event about a pod that it could not create.
     """
     if not isinstance(entry, Workload) or kind == "Job" or not entry.metadata.uid:
         return None
