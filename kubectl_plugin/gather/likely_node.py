@@ -295,9 +295,8 @@ class LikelyNodes:
             ClusterError: the scheduler's configuration cannot be read.
         """
         from podrules.scheduling.placement.claims import with_claims, with_claims_of
-        from podrules.scheduling.placement.controllers import with_controllers
+        from podrules.scheduling.placement.controllers import new_numbers, replica, with_controllers
         from podrules.scheduling.placement.device_claims import with_device_claims
-        from podrules.scheduling.placement.replicas import new_numbers, replica
 
         kind, entry = maker.kind, maker.entry
         framework = self._schedulers.framework(pod, self._gatherer.versions.scheduler)

@@ -31,9 +31,8 @@ from podrules.api.model.pod import Pod, PodStatus
 from podrules.api.model.storage import PersistentVolumeClaim
 from podrules.api.model.workload import Workload
 from podrules.scheduling.placement.claims import with_claims_of
-from podrules.scheduling.placement.controllers import ControlledPod
+from podrules.scheduling.placement.controllers import ControlledPod, is_waiting, own_pods, pods_there
 from podrules.scheduling.placement.daemon_sets import Existing, existing_pods
-from podrules.scheduling.placement.existing import is_waiting, own_pods, pods_there
 from podrules.scheduling.placement.planned import Autoscaler, JobSize, Origin
 
 if TYPE_CHECKING:

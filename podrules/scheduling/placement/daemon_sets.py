@@ -34,8 +34,8 @@ from podrules.api.model.workload import UpdateStrategy
 from podrules.node.reachability import NodeReach
 from podrules.pod.tolerations import NO_EXECUTE
 from podrules.scheduling.placement.claim_problems import claim_problems
+from podrules.scheduling.placement.controllers import daemon_pods
 from podrules.scheduling.placement.devices import devices_freed
-from podrules.scheduling.placement.existing import daemon_pods
 from podrules.scheduling.placement.facts import facts, shared_keys
 from podrules.scheduling.placement.likely import likely_placement, named_placement, rejected_groups
 from podrules.scheduling.placement.one_more import make_room, with_pod

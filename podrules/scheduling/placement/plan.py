@@ -37,6 +37,7 @@ from podrules.api.model.storage import PersistentVolumeClaim
 from podrules.node.reachability import NodeReach
 from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.claims import with_claims, with_claims_of
+from podrules.scheduling.placement.controllers import new_numbers, replica
 from podrules.scheduling.placement.daemon_sets import Daemons, place_daemons
 from podrules.scheduling.placement.device_claims import with_device_claims
 from podrules.scheduling.placement.likely import likely_placement, named_placement
@@ -53,7 +54,6 @@ from podrules.scheduling.placement.planned import (
     PlannedSpec,
     PlannedVictim,
 )
-from podrules.scheduling.placement.replicas import new_numbers, replica
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.placement.spreading import SHOWN_LEFT_OUT
 from podrules.scheduling.scheduler.cycle import pre_enqueue

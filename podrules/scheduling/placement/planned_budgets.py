@@ -23,8 +23,8 @@ from msgspec import Struct
 from podrules.api.controller_labels import INDEX_LABEL
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget
+from podrules.scheduling.placement.controllers import replica
 from podrules.scheduling.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec
-from podrules.scheduling.placement.replicas import replica
 from podrules.workload.budget_room import CoveredPods, budget_room
 from podrules.workload.disruption import SelectingBudgets
 

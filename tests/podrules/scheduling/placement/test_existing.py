@@ -10,7 +10,7 @@ from podrules.api.model.base import ObjectMeta
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import LabelSelector
-from podrules.scheduling.placement.existing import pods_there
+from podrules.scheduling.placement.controllers import pods_there
 from tests.podrules.scheduling.placement.building import make_pod
 
 
