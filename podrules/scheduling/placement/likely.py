@@ -13,7 +13,6 @@ from podrules.api.model.pod import Pod
 from podrules.node.lost_node import UNREACHABLE
 from podrules.node.reachability import NodeReach, Reach, node_reach
 from podrules.pod.reading import NOT_ALL_IN_FILE, UnreadInput
-from podrules.scheduling.placement.awaited_binding import awaited_binding
 from podrules.scheduling.placement.claim_problems import claim_problems, claims_never_bound
 from podrules.scheduling.placement.device_claims import missing_templates
 from podrules.scheduling.placement.facts import facts, shared_keys
@@ -31,7 +30,7 @@ from podrules.scheduling.placement.outcome import (
 )
 from podrules.scheduling.placement.preview import nominated_node, preview
 from podrules.scheduling.placement.remedies import by_nearness, cheapest_remedy, softened_spread
-from podrules.scheduling.placement.scheduler_condition import compare_messages
+from podrules.scheduling.placement.scheduler_condition import awaited_binding, compare_messages
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.placement.spreading import SoftSpreads, constraint_spreads, normalized_scores
 from podrules.scheduling.placement.volume_places import volume_places
