@@ -54,8 +54,8 @@ from podrules.scheduling.placement.planned import (
     PlannedSpec,
     PlannedVictim,
 )
+from podrules.scheduling.placement.remedies import SHOWN_LEFT_OUT
 from podrules.scheduling.placement.situation import Situation
-from podrules.scheduling.placement.spreading import SHOWN_LEFT_OUT
 from podrules.scheduling.scheduler.cycle import pre_enqueue
 from podrules.scheduling.scheduler.framework.interface import CycleContext, planned_uid
 from podrules.scheduling.scheduler.framework.node_table import NodeTable

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from podrules.scheduling.placement.outcome import ConstraintSpread, NormalizedScores
-from podrules.scheduling.placement.spreading import normalized_scores
+from podrules.scheduling.placement.remedies import normalized_scores
 from podrules.scheduling.scheduler.cycle import score_nodes
 from podrules.scheduling.scheduler.profile import read_profiles
 from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS, new_framework
