@@ -42,9 +42,9 @@ from podrules.api.model.storage import (
 )
 from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.claims import default_class
-from podrules.scheduling.placement.missing import CLAIMS, CLASSES, VOLUMES
 from podrules.scheduling.placement.outcome import ClaimProblem, ClaimTrouble
 from podrules.scheduling.placement.scheduler_condition import awaited_claims
+from podrules.scheduling.placement.situation import CLAIMS, CLASSES, VOLUMES
 from podrules.scheduling.placement.volume_places import HOSTNAME, volume_place
 from podrules.scheduling.scheduler.cycle import FilterResult
 from podrules.scheduling.scheduler.framework.node_table import Nodes

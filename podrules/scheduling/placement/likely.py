@@ -15,7 +15,6 @@ from podrules.node.reachability import NodeReach, Reach, node_reach
 from podrules.pod.reading import NOT_ALL_IN_FILE, UnreadInput
 from podrules.scheduling.placement.claim_problems import claim_problems, claims_never_bound
 from podrules.scheduling.placement.device_claims import missing_templates
-from podrules.scheduling.placement.missing import CLAIMS, NODES, PODS, MissingKinds, known_part, missing_of
 from podrules.scheduling.placement.node_name import named_node
 from podrules.scheduling.placement.outcome import (
     CurrentNode,
@@ -39,7 +38,7 @@ from podrules.scheduling.placement.remedies import (
     softened_spread,
 )
 from podrules.scheduling.placement.scheduler_condition import awaited_binding, compare_messages
-from podrules.scheduling.placement.situation import Situation
+from podrules.scheduling.placement.situation import CLAIMS, NODES, PODS, MissingKinds, Situation, known_part, missing_of
 from podrules.scheduling.placement.volume_places import volume_places
 from podrules.scheduling.scheduler.cycle import (
     FilterResult,

@@ -41,7 +41,6 @@ from podrules.scheduling.placement.controllers import new_numbers, replica
 from podrules.scheduling.placement.daemon_sets import Daemons, place_daemons
 from podrules.scheduling.placement.device_claims import with_device_claims
 from podrules.scheduling.placement.likely import likely_placement, named_placement
-from podrules.scheduling.placement.missing import NODES, MissingKinds, known_part, missing_of
 from podrules.scheduling.placement.one_more import best_row, make_room, with_pod
 from podrules.scheduling.placement.outcome import Placement, PlacementOutcome
 from podrules.scheduling.placement.planned import (
@@ -55,7 +54,7 @@ from podrules.scheduling.placement.planned import (
     PlannedVictim,
 )
 from podrules.scheduling.placement.remedies import SHOWN_LEFT_OUT
-from podrules.scheduling.placement.situation import Situation
+from podrules.scheduling.placement.situation import NODES, MissingKinds, Situation, known_part, missing_of
 from podrules.scheduling.scheduler.cycle import pre_enqueue
 from podrules.scheduling.scheduler.framework.interface import CycleContext, planned_uid
 from podrules.scheduling.scheduler.framework.node_table import NodeTable

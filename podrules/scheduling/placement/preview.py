@@ -22,7 +22,6 @@ from podrules.pod.platform import Platform, node_platform
 from podrules.pod.priority import is_mirror_pod
 from podrules.pod.qos import get_pod_qos
 from podrules.scheduling.placement.devices import devices_freed
-from podrules.scheduling.placement.missing import BUDGETS, NODES, known_part, missing_of
 from podrules.scheduling.placement.preemption_victims import (
     CrossNode,
     GoingVictim,
@@ -34,7 +33,7 @@ from podrules.scheduling.placement.preemption_victims import (
     VictimPod,
 )
 from podrules.scheduling.placement.scheduler_condition import found_no_victims
-from podrules.scheduling.placement.situation import Situation
+from podrules.scheduling.placement.situation import BUDGETS, NODES, Situation, known_part, missing_of
 from podrules.scheduling.scheduler.cycle import FilterResult, pre_enqueue
 from podrules.scheduling.scheduler.framework.answers import Status
 from podrules.scheduling.scheduler.plugins.default_preemption import (
