@@ -387,7 +387,7 @@ class LikelyNodes:
 
         others: tuple[Features, ...] = ()
         if gates := gates and self._every_node:
-            from podrules.scheduling.placement.assumed_gates import every_gate
+            from podrules.scheduling.placement.likely import every_gate
 
             # The other setting of a gate may need more data.
             others = (every_gate(framework.features),)
@@ -407,7 +407,7 @@ class LikelyNodes:
 
     def _gates(self, situation: Situation, placed: Placement) -> tuple[AssumedGate, ...]:
         """The gates that decide about a placement. Each needs a scheduling cycle."""
-        from podrules.scheduling.placement.assumed_gates import gates_of_placement
+        from podrules.scheduling.placement.likely import gates_of_placement
 
         named = {field for field, _ in self._gatherer.versions.stated.gates}
         framework = partial(self._schedulers.in_version, situation.framework)

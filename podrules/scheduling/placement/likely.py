@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
 import numpy as np
 from msgspec.structs import replace
 
+from podrules.api.features import GATES, Features
 from podrules.api.model.pod import Pod
 from podrules.node.lost_node import UNREACHABLE
 from podrules.node.reachability import NodeReach, Reach, node_reach
+from podrules.pod.priority import is_critical_pod, is_static_pod
 from podrules.pod.reading import NOT_ALL_IN_FILE, UnreadInput
+from podrules.pod.resources import pod_requests
+from podrules.pod.tolerations import NO_EXECUTE, tolerations_tolerate_taint
 from podrules.scheduling.placement.claim_problems import claim_problems, claims_never_bound
 from podrules.scheduling.placement.device_claims import missing_templates
-from podrules.scheduling.placement.node_name import named_node
 from podrules.scheduling.placement.outcome import (
     CurrentNode,
     NamedFate,
+    NamedNode,
     NodeScore,
     Placement,
     PlacementOutcome,
@@ -43,17 +47,24 @@ from podrules.scheduling.placement.volume_places import volume_places
 from podrules.scheduling.scheduler.cycle import (
     FilterResult,
     ScoreResult,
+    filter_nodes,
     num_feasible_nodes_to_find,
     pre_enqueue,
     score_nodes,
 )
 from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.plugins.dynamic_resources import UNKNOWN
-from podrules.scheduling.scheduler.plugins.node_affinity import pinned_nowhere
-from podrules.scheduling.scheduler.plugins.node_resources.fit import offered_nowhere
+from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import is_extended_resource
+from podrules.scheduling.scheduler.plugins.node_affinity import NodeAffinityPlugin, pinned_nowhere
+from podrules.scheduling.scheduler.plugins.node_ports import NodePorts
+from podrules.scheduling.scheduler.plugins.node_resources.fit import NodeResourcesFit, offered_nowhere
+from podrules.scheduling.scheduler.plugins.one_field import required_features
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import NAME as SPREAD
 from podrules.scheduling.scheduler.plugins.taint_toleration import TAINT_NODE_UNSCHEDULABLE, TaintEffect
+from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import claim_reference
 from podrules.scheduling.scheduler.queue import queue_position
+from podrules.scheduling.scheduler.runtime import Framework
+from podrules.upgrade.version_changes import AssumedGate, PodChangeKind
 
 NO_NODES: Final = "no nodes available to schedule pods"
 """ErrNoNodesAvailable: the cycle does not begin."""
@@ -316,3 +327,130 @@ def _current(pod: Pod, filtered: FilterResult, scored: ScoreResult | None) -> Cu
     total = int(scored.totals[np.flatnonzero(scored.feasible == row)[0]])
     rank = 1 + int(np.count_nonzero(scored.totals > total))
     return CurrentNode(name, fits=True, plugin="", reasons=(), total=total, rank=rank)
+
+
+# A pod with ``spec.nodeName``: no scheduler handles it, and the node's kubelet admits or refuses it.
+#
+#     no such Node       pod garbage collection deletes the pod
+#     node is silent     the pod stays Pending: only its kubelet starts it
+#     claim unbound      the pod stays Pending, where nothing binds its claim (`claim_problems`)
+#     kubelet refuses    the pod ends as Failed, by the first of: pods, cpu, memory and other resources; node selector and
+#                        affinity; host ports; a NoExecute taint that it does not tolerate
+#     else               it runs there, whatever NoSchedule taints, cordons, topology spread and pod affinity say
+#
+# For a critical pod the kubelet makes room. An extended resource that the node does not have at all is not asked for.
+#
+# Source: pkg/scheduler/eventhandlers.go (assignedPod, AdmissionCheck), pkg/kubelet/lifecycle/predicate.go,
+# pkg/controller/podgc/gc_controller.go at v1.36.3.
+
+_RESOURCES: Final = NodeResourcesFit()
+_OTHERS: Final = (NodeAffinityPlugin(), NodePorts())
+
+
+def named_node(situation: Situation, reach: NodeReach | None) -> NamedNode:
+    """What becomes of a pod on the node that it names.
+
+    Args:
+        situation: The pod, before it is there, and the cluster.
+        reach: Whether the node answers; None: that is not known.
+    """
+    name = situation.pod.spec.node_name
+    row = situation.table.index.get(name)
+    if row is None:
+        return NamedNode(name, NamedFate.NO_NODE)
+    if reach is not None and reach.reach.quiet:
+        return NamedNode(name, NamedFate.SILENT)
+    reason = _refused(situation, row)
+    return NamedNode(name, NamedFate.REFUSED if reason else NamedFate.RUNS, reason)
+
+
+def _refused(situation: Situation, row: int) -> str:
+    """The first reason of the kubelet not to admit a pod, as its status has it; empty: it is admitted."""
+    pod, plugins = situation.pod, (_RESOURCES, *_OTHERS)
+    filtered = filter_nodes(
+        pod,
+        situation.table,
+        # The kubelet does not know pods that are to come.
+        replace(situation.snapshot, pods=()),
+        features=situation.features,
+        framework=replace(situation.framework, pre_filter=plugins, filter=plugins, args={}),
+    )
+    short = "" if is_critical_pod(pod) else _short_of(filtered, row)
+    if short:
+        return f"OutOf{short}"
+    for plugin in _OTHERS:
+        if not filtered.considered[row]:
+            return NodeAffinityPlugin.name
+        if plugin.name in filtered.plugins and not filtered.verdict(plugin.name, row).ok:
+            return plugin.name
+    taints = (taint for taint in situation.table.nodes[row].spec.taints if taint.effect == NO_EXECUTE)
+    tolerated = is_static_pod(pod) or all(tolerations_tolerate_taint(pod.spec.tolerations, taint) for taint in taints)
+    return "" if tolerated else "TaintToleration"
+
+
+def _short_of(filtered: FilterResult, row: int) -> str:
+    """The first resource that the node has too little of; empty: none."""
+    context = filtered.context
+    found = _RESOURCES.explain(context, context.states[_RESOURCES.name], row)
+    wanting = (entry for entry in found if entry.allocatable or not is_extended_resource(entry.resource))
+    return next((entry.resource for entry in wanting), "")
+
+
+# The feature gates that decide the placement by their default, while the scheduler's own setting is unknown.
+#
+# Each gate that is settable in the scheduler's version and read by a plugin that applies to the pod is flipped, and the
+# pod is placed again. Gates that change the requests of other pods are left out: all pods would have to be counted again.
+
+
+def gates_of_placement(
+    situation: Situation, placed: Placement, named: Collection[str], framework: Callable[[Features], Framework]
+) -> Iterator[AssumedGate]:
+    """The gates that decide a pod's placement and that the user did not set.
+
+    Args:
+        situation: The pod and the cluster.
+        placed: The placement with the gates' defaults.
+        named: Fields of `Features` for the gates that the user set.
+        framework: The plugins of the pod's profile by other rules.
+    """
+    own = situation.features
+    for field, change in GATES.items():
+        concerns = _CONCERNS.get(change.rule)
+        if concerns is None or field in named or not change.can_be_set(own.gates_of) or not concerns(situation.pod):
+            continue
+        on: bool = getattr(own, field)
+        other = replace(situation, framework=framework(replace(own, **{field: not on})))
+        if _choice(likely_placement(other, ways_out=False)) != _choice(placed):
+            yield AssumedGate(change.gate, on, (PodChangeKind.PLACEMENT,))
+
+
+def every_gate(features: Features) -> Features:
+    """The same with every gate on that can be set: what these read suffices for each of them."""
+    on = {field: True for field, change in GATES.items() if change.can_be_set(features.gates_of)}
+    return replace(features, **on)
+
+
+def _choice(placement: Placement) -> tuple[object, ...]:
+    """What the scheduler does and says."""
+    return placement.outcome, placement.best, placement.message, placement.reason
+
+
+def _has_claims(pod: Pod) -> bool:
+    return any(claim_reference(pod, volume) is not None for volume in pod.spec.volumes)
+
+
+def _wants_devices(pod: Pod) -> bool:
+    return bool(pod.spec.resource_claims) or any(map(is_extended_resource, pod_requests(pod)))
+
+
+def _needs_features(pod: Pod) -> bool:
+    return bool(required_features(pod))
+
+
+_CONCERNS: Final[Mapping[str, Callable[[Pod], bool]]] = {
+    "DynamicResources": _wants_devices,
+    "NodeDeclaredFeatures": _needs_features,
+    "NodeVolumeLimits": _has_claims,
+    "VolumeBinding": _has_claims,
+}
+"""Whether a plugin has to do with a pod, by the plugin's name; the other gates are no plugin's."""

@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from podrules.api.features import GATES, Features
-from podrules.scheduling.placement.assumed_gates import _CONCERNS, gates_of_placement
-from podrules.scheduling.placement.likely import likely_placement
+from podrules.scheduling.placement.likely import _CONCERNS, gates_of_placement, likely_placement
 from podrules.scheduling.scheduler.in_tree import IN_TREE
 from podrules.scheduling.scheduler.profile import Profile
 from podrules.scheduling.scheduler.runtime import new_framework
