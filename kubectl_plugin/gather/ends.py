@@ -25,8 +25,7 @@ from podrules.ending.died.cause import Grade
 from podrules.ending.died.evidence import KnownEnd
 from podrules.ending.died.of_pod import EndOf, has_ended, may_have_ended, never_started
 from podrules.pod.reading import UnreadInput, read_or_none
-from podrules.scheduling.placement.preemption_outcome import is_preempted, preempted, preemption_event
-from podrules.scheduling.placement.preemption_victims import PreemptionRecord
+from podrules.scheduling.placement.preemption_victims import PreemptionRecord, is_preempted, preempted, preemption_event
 
 HOUR: Final = timedelta(hours=1)
 """Tables list the pods that ended within this time."""

@@ -62,7 +62,6 @@ from podrules.pod.platform import Platform, node_platform
 from podrules.pod.reading import NOT_FOUND, USAGE_NOT_ASKED, UnreadInput, read_or_none
 from podrules.scheduling.placement.outcome import Placement, PlacementOutcome
 from podrules.scheduling.placement.planned import Budgets, UnmovedPod
-from podrules.scheduling.placement.preemption_outcome import is_preempted, preempted, preemption_event
 from podrules.scheduling.placement.preemption_victims import (
     Preemptors,
     is_preempted,

@@ -34,7 +34,7 @@ from podrules.ending.died.gone import evictor_clue
 from podrules.ending.died.messages import CLEANED_UP
 from podrules.ending.died.of_pod import ContainerEnd, EndOf, Manner, PodEnd
 from podrules.pod.container_state import ContainerKind, ObservedContainer, StateKind, Termination
-from podrules.scheduling.placement.preemption_outcome import PREEMPTED
+from podrules.scheduling.placement.preemption_victims import PREEMPTED
 from podrules.workload.evictors import Agent
 
 _FEW: Final = 4

@@ -10,8 +10,7 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.event import Event
 from podrules.api.model.pod import Pod
 from podrules.api.model.pod_reference import PodReference
-from podrules.scheduling.placement.preemption_outcome import is_preempted, preempted, preemption_event
-from podrules.scheduling.placement.preemption_victims import PreemptedFor
+from podrules.scheduling.placement.preemption_victims import PreemptedFor, is_preempted, preempted, preemption_event
 from tests.objects import raw_condition, raw_pod
 
 CONDITION = raw_condition("DisruptionTarget", reason="PreemptionByScheduler", lastTransitionTime="2026-01-01T10:00:00Z")
