@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podrules.workload.owner_risk import OWNER_RISK
-from podrules.workload.safety import Guarantee
+from podrules.workload.safety import OWNER_RISK, Guarantee
 from tests.charts.policies import installed, messages, scoped
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane

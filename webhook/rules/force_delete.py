@@ -24,8 +24,7 @@ from podrules.node.reachability import NodeReach, Reach
 from podrules.pod.priority import is_mirror_pod
 from podrules.pod.termination import GraceSource, check_graceful_delete
 from podrules.silent_node.forcing import has_another, lets_second_writer
-from podrules.workload.owner_risk import OWNER_RISK, REPLACED_RISK
-from podrules.workload.safety import Guarantee, OwnerGuarantee, owner_guarantee
+from podrules.workload.safety import OWNER_RISK, REPLACED_RISK, Guarantee, OwnerGuarantee, owner_guarantee
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import PostedEviction, Request, new_object, old_object
 from webhook.reviews.partial_objects import PartialObject

@@ -35,8 +35,7 @@ from podrules.node.lost_node import UNREACHABLE, ZoneState, collected_within
 from podrules.node.reachability import Reach
 from podrules.silent_node.forcing import lets_second_writer
 from podrules.silent_node.partitions import Block, BlockKind, HeldAttachment, NodeDown, PodDown, Risk
-from podrules.workload.owner_risk import REPLACED_RISK
-from podrules.workload.safety import ForceSafety
+from podrules.workload.safety import REPLACED_RISK, ForceSafety
 
 _HEADINGS = ("NodeDown", "pod", "what depends on it")
 _WITH_PRIORITIES = ("NodeDown", "pod", "priority", "what depends on it")

@@ -18,8 +18,15 @@ from podrules.node.lost_node import GC_CHECK_PERIOD, collected_within
 from podrules.node.reachability import SHUTDOWN, NodeReach, Reach
 from podrules.pod.termination import GraceSource
 from podrules.silent_node.forcing import has_another, lets_second_writer
-from podrules.workload.owner_risk import NEXT_START, OWNER_RISK, REPLACED, REPLACED_RISK
-from podrules.workload.safety import ForceSafety, Guarantee, OwnerGuarantee
+from podrules.workload.safety import (
+    NEXT_START,
+    OWNER_RISK,
+    REPLACED,
+    REPLACED_RISK,
+    ForceSafety,
+    Guarantee,
+    OwnerGuarantee,
+)
 
 _BRIEFLY: Final = {
     Guarantee.AT_MOST_ONE: "two may run; {owner} promises one",
