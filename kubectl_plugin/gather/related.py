@@ -44,8 +44,7 @@ from podrules.pod.reading import read_or_none
 from podrules.pod.versions import version_notes
 from podrules.scheduling.placement.outcome import ClaimTrouble
 from podrules.workload.budget_risk import budgets_at_stake
-from podrules.workload.budget_room import CoveredPods, budget_room
-from podrules.workload.disruption import Evictions, budgets_of, failed_sync
+from podrules.workload.disruption import CoveredPods, Evictions, budget_room, budgets_of, failed_sync
 
 _TO_BE_MADE: Final = ClaimTrouble.WAITS_FOR_PROVISIONER
 _SURE: Final = frozenset({ClaimTrouble.LOST, ClaimTrouble.BEING_DELETED, ClaimTrouble.NEEDS_SCHEDULER})

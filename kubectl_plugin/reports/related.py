@@ -24,7 +24,7 @@ from podrules.pod.reading import UnreadInput
 from podrules.pod.versions import VersionNote
 from podrules.scheduling.placement.outcome import ClaimProblem, VolumePlace
 from podrules.workload.budget_risk import BudgetStanding
-from podrules.workload.budget_room import BudgetRoom
+from podrules.workload.disruption import BudgetRoom
 
 
 class RelatedPod(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -21,8 +21,7 @@ from podrules.lint.finding import BUDGETS, Finding, Level, LintRule
 from podrules.lint.objects import Manifest, Objects, PodCase
 from podrules.scheduling.placement.controllers import controlled
 from podrules.scheduling.placement.planned_budgets import PodGroup, made_groups
-from podrules.workload.budget_room import budget_room, budget_way
-from podrules.workload.disruption import SelectingBudgets
+from podrules.workload.disruption import SelectingBudgets, budget_room, budget_way
 
 _MAX_NAMES: Final = 3
 _PASSED: Final = frozenset(("DaemonSet", "Job", "CronJob"))

@@ -29,8 +29,15 @@ from podrules.api.model.instant import instant
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.api.model.workload import ReplicationController, Workload
-from podrules.workload.budget_room import budget_way, counts_pods
-from podrules.workload.disruption import MAX_DISRUPTED, SelectingBudgets, budgets_of, failed_sync, lets_unhealthy_go
+from podrules.workload.disruption import (
+    MAX_DISRUPTED,
+    SelectingBudgets,
+    budget_way,
+    budgets_of,
+    counts_pods,
+    failed_sync,
+    lets_unhealthy_go,
+)
 from podrules.workload.safety import Guarantee, owner_guarantee
 
 UNREADY_FIRST: Final = "pods that are not Ready first; then "

@@ -11,8 +11,7 @@ from kubectl_plugin.views.words import counted, listed
 from podrules.api.model.pod_reference import PodReference
 from podrules.scheduling.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec, UnmovedPod
 from podrules.workload.budget_risk import UNREADY_FIRST, BudgetRisk
-from podrules.workload.budget_room import budget_way
-from podrules.workload.disruption import fails_drain
+from podrules.workload.disruption import budget_way, fails_drain
 
 _REMEDIES: Final = {
     BudgetRisk.OVERLAPS: "two budgets select the same pods. Waiting does not help: let one of them select these pods",

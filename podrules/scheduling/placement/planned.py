@@ -13,7 +13,7 @@ from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.outcome import Placement, RejectedGroup
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain
 from podrules.workload.budget_risk import BudgetRisk
-from podrules.workload.budget_room import BudgetRoom
+from podrules.workload.disruption import BudgetRoom
 
 Origin = Literal["manifest", "more", "pending", "drain", "autoscaler"]
 """Why pods are placed: a file asks for them; they are more of what the cluster has; they wait for a node already, and

@@ -8,7 +8,7 @@
 
 Left out: what an autoscaler may add, and workloads that make no pods for now.
 
-Source: as of `podrules.workload.budget_room`; pkg/registry/core/pod/storage/eviction.go (Create) for pods of several
+Source: as of `podrules.workload.disruption`; pkg/registry/core/pod/storage/eviction.go (Create) for pods of several
 budgets.
 """
 
@@ -25,8 +25,7 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.scheduling.placement.controllers import replica
 from podrules.scheduling.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec
-from podrules.workload.budget_room import CoveredPods, budget_room
-from podrules.workload.disruption import SelectingBudgets
+from podrules.workload.disruption import CoveredPods, SelectingBudgets, budget_room
 
 _KINDS: Final = {
     "pod": "",

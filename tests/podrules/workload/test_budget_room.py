@@ -8,7 +8,7 @@ import pytest
 
 from podrules.api.model.decode import from_object
 from podrules.api.model.policy import PodDisruptionBudget
-from podrules.workload.budget_room import BudgetRoom, CoveredPods, budget_room
+from podrules.workload.disruption import BudgetRoom, CoveredPods, budget_room
 
 
 def make_budget(**spec: int | str) -> PodDisruptionBudget:
