@@ -57,7 +57,7 @@ from podrules.scheduling.placement.what_if import (
     without_pods,
 )
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.workload.ordinals import awaited_pod
+from podrules.workload.made_pod import awaited_pod
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page

@@ -26,7 +26,7 @@ from podrules.pod.health import Health, health
 from podrules.pod.qos import get_pod_qos
 from podrules.pod.reading import UnreadInput
 from podrules.scheduling.skew import WorkloadSpread
-from podrules.workload.ordinals import next_pod
+from podrules.workload.made_pod import next_pod
 
 _WAITING: Final = frozenset({PodState.STARTING, PodState.TERMINATING})
 """States of pods for which events may show why they wait."""

@@ -66,7 +66,7 @@ from podrules.node.reachability import OUT_OF_SERVICE, NodeReach, Reach, node_re
 from podrules.pod.tolerations import Eviction, bound_at
 from podrules.silent_node.forcing import lets_second_writer, pod_force_safety
 from podrules.workload.disruption import budgets_of
-from podrules.workload.ordinals import is_ordered
+from podrules.workload.made_pod import is_ordered
 from podrules.workload.safety import OF_ONE_NODE, ForceSafety, Guarantee, OwnerGuarantee, owner_guarantee
 
 _NO_ZONE: Final = ZoneHealth("", 0, 0, ZoneState.NORMAL, 0.0, cluster_down=False)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from podrules.api.model.pod import Pod
-from podrules.workload.ordinals import awaited_pod, next_pod
+from podrules.workload.made_pod import awaited_pod, next_pod
 from tests.builders import make_owner, make_pod
 from tests.podrules.node.lost import stateful_set
 
