@@ -57,9 +57,8 @@ from podrules.ending.died.messages import READ_REASONS
 from podrules.ending.stuck import READ_WARNINGS, is_of_autoscaler
 from podrules.node.reachability import LEASE_NAMESPACE
 from podrules.pod.reading import OUTSIDE
-from podrules.qos_webhook.arguments import read_arguments
+from podrules.qos_webhook.arguments import RuleError, read_arguments
 from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION
-from podrules.qos_webhook.namespaces import RuleError
 from podrules.workload.evictors import READ_ANNOTATIONS, is_sign
 
 T = TypeVar("T", bound=Struct)

@@ -53,7 +53,7 @@ from podrules.api.model.quantity import ZERO
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.pod.priority import UnknownPriorityClass, is_mirror_pod, resolve_priority
 from podrules.pod.reading import FORBIDDEN, UnreadInput, read_or_none
-from podrules.qos_webhook.arguments import PodRules, RuleMode, read_arguments
+from podrules.qos_webhook.arguments import PodRules, RuleError, RuleMode, read_arguments
 from podrules.qos_webhook.defaults import (
     CONSTRAINTS_ANNOTATION,
     DEFAULT_CLASS_LABEL,
@@ -66,7 +66,6 @@ from podrules.qos_webhook.defaults import (
     not_given,
     scheduler_defaults,
 )
-from podrules.qos_webhook.namespaces import RuleError
 from podrules.scheduling.placement.controllers import with_controllers
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SnapshotSiblings
 from podrules.scheduling.scheduler.profile import ConfigurationError, Profile, read_profiles

@@ -1,7 +1,7 @@
 """The PriorityClass and the topology spread constraints that the webhook writes into a new pod, and its rejections.
 
 default class    the label of the Namespace, if the allowed classes include it, else the configuration
-allowed classes  only the configuration: see `podrules.qos_webhook.namespaces`
+allowed classes  only the configuration: see `podrules.qos_webhook.arguments`
 constraints      those that kube-scheduler would apply by itself: the Namespace's annotation, else the configuration
 for that namespace, else kube-scheduler's; none for pods with their own constraints, bound pods,
 pods of a scheduler that the configuration does not name, and namespaces that opted out
@@ -25,8 +25,7 @@ from podrules.api.controller_labels import HASH_LABEL
 from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME, Pod, TopologySpreadConstraint
 from podrules.api.model.selectors import LabelSelector
 from podrules.pod.priority import UnknownPriorityClass
-from podrules.qos_webhook.arguments import RuleOptions
-from podrules.qos_webhook.namespaces import NamespaceRules, annotated_constraints, is_allowed
+from podrules.qos_webhook.arguments import NamespaceRules, RuleOptions, annotated_constraints, is_allowed
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import (
     LIST_DEFAULTING,
     Siblings,

@@ -11,8 +11,14 @@ import pytest
 import yaml
 
 from podrules import __version__
-from podrules.qos_webhook.arguments import ObjectRef, RuleMode, RuleOptions
-from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules, read_constraints
+from podrules.qos_webhook.arguments import (
+    NamespaceRule,
+    NamespaceRules,
+    ObjectRef,
+    RuleMode,
+    RuleOptions,
+    read_constraints,
+)
 from tests.charts.chart import CHART, EVENTS, FULL_VALUES, NODE_CONTROLLERS, Chart, HelmError, of_kind
 from tests.controlplane.client import Object
 from webhook.main import parse_settings

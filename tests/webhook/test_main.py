@@ -10,8 +10,14 @@ import pytest
 from msgspec.structs import replace
 
 from podrules import __version__
-from podrules.qos_webhook.arguments import ObjectRef, RuleMode, RuleOptions
-from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules, read_constraints
+from podrules.qos_webhook.arguments import (
+    NamespaceRule,
+    NamespaceRules,
+    ObjectRef,
+    RuleMode,
+    RuleOptions,
+    read_constraints,
+)
 from webhook.main import parse_settings
 from webhook.settings import (
     CIPHER_SUITES,

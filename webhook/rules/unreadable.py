@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from podrules.qos_webhook.arguments import RuleMode
-from podrules.qos_webhook.namespaces import EVERY_CLASS
+from podrules.qos_webhook.arguments import EVERY_CLASS, RuleMode
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import Request
 from webhook.reviews.response import Answer, denied

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podrules.qos_webhook.namespaces import (
+from podrules.qos_webhook.arguments import (
     NamespaceRule,
     NamespaceRules,
     RuleError,

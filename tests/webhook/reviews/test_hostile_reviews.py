@@ -19,8 +19,7 @@ import pytest
 
 from cluster_io.live.live_source import LiveSource
 from cluster_io.live.responses import ChangeAnswer, Response
-from podrules.qos_webhook.arguments import RuleOptions
-from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
+from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleOptions
 from tests.objects import raw_node
 from tests.webhook.clusters import make_class, make_cluster, make_namespace
 from tests.webhook.review_objects import (

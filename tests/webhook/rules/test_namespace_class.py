@@ -11,8 +11,7 @@ import pytest
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.pod.priority import ResolvedPriority, admit_pod_create
-from podrules.qos_webhook.arguments import RuleMode, RuleOptions
-from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
+from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleMode, RuleOptions
 from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
 from tests.webhook.review_objects import create_review, patched, pod_object, said
 from webhook.cluster.view import Cluster

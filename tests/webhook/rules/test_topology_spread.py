@@ -13,9 +13,8 @@ import pytest
 from cluster_io.demo import demo_objects
 from podrules.api.model.config import ConfigMap
 from podrules.api.model.decode import from_object
-from podrules.qos_webhook.arguments import RuleOptions
+from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleOptions, read_constraints
 from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION, OPT_OUT_LABEL
-from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules, read_constraints
 from tests.webhook.clusters import SilentSource, make_cluster
 from tests.webhook.review_objects import controlled_by, create_review, patched, pod_object, update_review
 from webhook.cluster.cached import SpreadDefaults

@@ -9,8 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from podrules.api.model.pod import Pod
-from podrules.qos_webhook.arguments import RuleMode, RuleOptions
-from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
+from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleMode, RuleOptions
 from tests.webhook.clusters import make_class, make_cluster, make_namespace
 from tests.webhook.review_objects import (
     create_review,

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from cluster_io.demo import demo_objects
-from podrules.qos_webhook.arguments import RuleMode, RuleOptions
-from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
+from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleMode, RuleOptions
 from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
 from tests.webhook.review_objects import controlled_by, create_review, said, update_review, workload_object
 from webhook.cluster.view import Cluster

@@ -16,8 +16,7 @@ import pytest
 import yaml
 
 from cluster_io.live.client import ClientTransport
-from podrules.qos_webhook.arguments import RuleOptions
-from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
+from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleOptions
 from tests.controlplane.certificates import Authority
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane

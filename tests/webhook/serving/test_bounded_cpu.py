@@ -20,8 +20,7 @@ from cluster_io.errors import NotFound
 from cluster_io.kinds import PRIORITY_CLASSES
 from podrules.api.model.decode import from_object
 from podrules.api.model.policy import PriorityClass
-from podrules.qos_webhook.arguments import RuleMode, RuleOptions
-from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
+from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleMode, RuleOptions
 from tests.objects import raw_node
 from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
 from tests.webhook.review_objects import (

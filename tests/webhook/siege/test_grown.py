@@ -18,8 +18,7 @@ import pytest
 
 from cluster_io.in_memory import MemorySource
 from cluster_io.source import Source
-from podrules.qos_webhook.arguments import RuleMode, RuleOptions
-from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
+from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleMode, RuleOptions
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.webhook.clusters import NOW, make_class, make_cluster, make_namespace
