@@ -28,9 +28,8 @@ from kubectl_plugin.gather.likely_node import Schedulers, with_writer_of
 from kubectl_plugin.gather.manifest_files import ManifestFile, read_files
 from kubectl_plugin.gather.manifest_objects import ManifestObjects, applied, joined, with_manifest_objects
 from kubectl_plugin.gather.manifest_pods import PodManifest
-from kubectl_plugin.gather.more_pods import WorkloadOrPod, more_of
 from kubectl_plugin.gather.node_spec import read_node_specification
-from kubectl_plugin.gather.pods_to_place import PlaceableSpec, PlaceableSpecs, waiting_pods
+from kubectl_plugin.gather.pods_to_place import PlaceableSpec, PlaceableSpecs, WorkloadOrPod, more_of, waiting_pods
 from kubectl_plugin.options import PlaceOptions, Streams, Validation
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
