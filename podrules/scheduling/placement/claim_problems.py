@@ -65,7 +65,7 @@ from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
 from podrules.scheduling.scheduler.runtime import Framework
 
 _SHOWN_CLASSES: Final = 3
-_SHOWN_VOLUMES: Final = 2
+_SHOWN_FREE_VOLUMES: Final = 2
 _PASSES: Final = frozenset(
     {
         ClaimTrouble.BEING_DELETED,
@@ -289,7 +289,7 @@ def _of_class(
     unbound = [one for one in volumes if one.status.phase != "Bound"]
     # A class of volumes that are made by hand needs no object.
     shown = volumes if found is None and not unbound else unbound
-    near = tuple(volume_place(index, claim, one) for one in shown[:_SHOWN_VOLUMES])
+    near = tuple(volume_place(index, claim, one) for one in shown[:_SHOWN_FREE_VOLUMES])
     if found is None:
         first = "" if default is None else default.metadata.name
         return replace(problem, trouble=ClaimTrouble.CLASS_MISSING, classes=_classes(index, first), near=near)

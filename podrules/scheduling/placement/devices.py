@@ -118,7 +118,7 @@ class _Offered:
         """What is allocated on a node."""
         offers = [self._found[device.id] for device in devices]
         results = (_result(device, offer) for device, (_, offer) in zip(devices, offers, strict=True))
-        return AllocationResult(DeviceAllocationResult(tuple(results)), _reached_from(offers, node))
+        return AllocationResult(DeviceAllocationResult(tuple(results)), _device_reached_from(offers, node))
 
 
 def _result(device: AllocatedDevice, offer: Device) -> DeviceRequestAllocationResult:
@@ -134,7 +134,7 @@ def _result(device: AllocatedDevice, offer: Device) -> DeviceRequestAllocationRe
     )
 
 
-def _reached_from(offers: Iterable[tuple[ResourceSlice, Device]], node: str) -> NodeSelector | None:
+def _device_reached_from(offers: Iterable[tuple[ResourceSlice, Device]], node: str) -> NodeSelector | None:
     """Where all of the devices are reached; None: everywhere (createNodeSelector)."""
     fields: list[NodeSelectorRequirement] = []
     labels: list[NodeSelectorRequirement] = []
