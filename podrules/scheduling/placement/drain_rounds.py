@@ -20,7 +20,7 @@ from podrules.api.model.base import Condition
 from podrules.api.model.pod import Pod, PodStatus
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.node.reachability import NodeReach
-from podrules.scheduling.placement.devices import devices_freed
+from podrules.scheduling.placement.binding import devices_freed
 from podrules.scheduling.placement.drain import HELD, Drain, DrainPlan, cordoned_node, drain_plan, is_silent
 from podrules.scheduling.placement.plan import Demand, Placing, queue_key, with_unaided
 from podrules.scheduling.placement.planned import PlannedSpec, UnmovedPod

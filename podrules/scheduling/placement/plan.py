@@ -36,12 +36,12 @@ from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.storage import PersistentVolumeClaim
 from podrules.node.reachability import NodeReach
 from podrules.pod.reading import UnreadInput
+from podrules.scheduling.placement.binding import best_row, make_room, with_pod
 from podrules.scheduling.placement.claims import with_claims, with_claims_of
 from podrules.scheduling.placement.controllers import new_numbers, replica
 from podrules.scheduling.placement.daemon_sets import Daemons, place_daemons
 from podrules.scheduling.placement.device_claims import with_device_claims
 from podrules.scheduling.placement.likely import likely_placement, named_placement
-from podrules.scheduling.placement.one_more import best_row, make_room, with_pod
 from podrules.scheduling.placement.outcome import Placement, PlacementOutcome
 from podrules.scheduling.placement.planned import (
     AchievedSpread,

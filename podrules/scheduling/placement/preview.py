@@ -21,7 +21,7 @@ from podrules.node.reachability import node_reach
 from podrules.pod.platform import Platform, node_platform
 from podrules.pod.priority import is_mirror_pod
 from podrules.pod.qos import get_pod_qos
-from podrules.scheduling.placement.devices import devices_freed
+from podrules.scheduling.placement.binding import devices_freed
 from podrules.scheduling.placement.preemption_victims import (
     CrossNode,
     GoingVictim,

@@ -20,7 +20,7 @@ from podrules.api.model.base import KubeObject
 from podrules.api.model.pod import Pod
 from podrules.api.well_known import SELECTOR_ANNOTATIONS, Meaning, known_taint
 from podrules.node.reachability import node_reach
-from podrules.scheduling.placement.one_more import best_row, with_pod
+from podrules.scheduling.placement.binding import best_row, with_pod
 from podrules.scheduling.placement.outcome import (
     ConstraintSpread,
     NormalizedScores,

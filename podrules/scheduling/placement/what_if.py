@@ -20,7 +20,7 @@ from podrules.api.model.node import CSINode, Node, NodeSpec, NodeStatus, Taint
 from podrules.api.model.pod import Pod
 from podrules.api.model.pod_reference import PodReference
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.placement.devices import devices_freed
+from podrules.scheduling.placement.binding import devices_freed
 from podrules.scheduling.placement.drain import CORDON, cordoned_node
 
 HOSTNAME: Final = "kubernetes.io/hostname"
