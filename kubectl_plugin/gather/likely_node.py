@@ -224,7 +224,7 @@ class LikelyNodes:
         if len(claims) == len(read) and all(claim.spec.volume_name for claim in claims):
             return LikelyNode()
         from podrules.api.model.snapshot import ClusterSnapshot
-        from podrules.scheduling.placement.claim_problems import claims_never_bound
+        from podrules.scheduling.placement.claims import claims_never_bound
 
         volumes, classes = gatherer.list(PERSISTENT_VOLUMES), gatherer.list(STORAGE_CLASSES)
         node, pods = gatherer.node(pod.spec.node_name), gatherer.list(PODS, namespace)
@@ -351,7 +351,7 @@ class LikelyNodes:
             before: Returns the pod and the cluster as they are placed.
             others: Other settings of gates, which may need more data.
         """
-        from podrules.scheduling.placement.claim_problems import missing_claims
+        from podrules.scheduling.placement.claims import missing_claims
         from podrules.scheduling.placement.situation import Situation
 
         cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True, others=others)

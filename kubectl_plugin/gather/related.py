@@ -108,9 +108,8 @@ class RelatedReports:
 
     def _claim(self, claim: PersistentVolumeClaim, *, named: bool) -> ClaimReport:
         # Loaded on demand: they need numpy.
-        from podrules.scheduling.placement.claim_problems import claim_problem
+        from podrules.scheduling.placement.claims import claim_problem, claimed_place
         from podrules.scheduling.placement.controllers import is_waiting
-        from podrules.scheduling.placement.volume_places import claimed_place
         from podrules.scheduling.scheduler.plugins.volume_binding import storage_index as storage
         from podrules.scheduling.scheduler.plugins.volume_binding.binder import ANNOTATION_SELECTED_NODE
 

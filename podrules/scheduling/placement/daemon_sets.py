@@ -34,7 +34,7 @@ from podrules.api.model.workload import UpdateStrategy
 from podrules.node.reachability import NodeReach
 from podrules.pod.tolerations import NO_EXECUTE
 from podrules.scheduling.placement.binding import devices_freed, make_room, with_pod
-from podrules.scheduling.placement.claim_problems import claim_problems
+from podrules.scheduling.placement.claims import claim_problems
 from podrules.scheduling.placement.controllers import daemon_pods
 from podrules.scheduling.placement.likely import likely_placement, named_placement, rejected_groups
 from podrules.scheduling.placement.outcome import Placement, PlacementOutcome, RejectedGroup, RejectedNode

@@ -17,7 +17,7 @@ from podrules.pod.priority import is_critical_pod, is_static_pod
 from podrules.pod.reading import NOT_ALL_IN_FILE, UnreadInput
 from podrules.pod.resources import pod_requests
 from podrules.pod.tolerations import NO_EXECUTE, tolerations_tolerate_taint
-from podrules.scheduling.placement.claim_problems import claim_problems, claims_never_bound
+from podrules.scheduling.placement.claims import claim_problems, claims_never_bound, volume_places
 from podrules.scheduling.placement.device_claims import missing_templates
 from podrules.scheduling.placement.outcome import (
     CurrentNode,
@@ -43,7 +43,6 @@ from podrules.scheduling.placement.remedies import (
 )
 from podrules.scheduling.placement.scheduler_condition import awaited_binding, compare_messages
 from podrules.scheduling.placement.situation import CLAIMS, NODES, PODS, MissingKinds, Situation, known_part, missing_of
-from podrules.scheduling.placement.volume_places import volume_places
 from podrules.scheduling.scheduler.cycle import (
     FilterResult,
     ScoreResult,
