@@ -10,17 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
+from podrules.api.names import near_names
 
 from cluster_io.cached_source import remembered
 from cluster_io.errors import ManifestError, NotFound, UsageError
 from cluster_io.gather import Gatherer
-from cluster_io.kinds import (
-    NODES,
-    PDBS,
-    PODS,
-    Kind,
-    find_kind,
-)
+from cluster_io.kinds import NODES, PDBS, PODS, Kind, find_kind
 from cluster_io.manifests.text import advice_for
 from cluster_io.source import Source
 from kubectl_plugin.exit_codes import NO_PLACE, NOT_CERTAIN, REFUSED, certainty, print_error, warn
@@ -29,11 +24,16 @@ from kubectl_plugin.gather.manifest_files import ManifestFile, read_files
 from kubectl_plugin.gather.manifest_objects import ManifestObjects, applied, joined, with_manifest_objects
 from kubectl_plugin.gather.manifest_pods import PodManifest
 from kubectl_plugin.gather.node_spec import read_node_specification
-from kubectl_plugin.gather.pods_to_place import PlaceableSpec, PlaceableSpecs, WorkloadOrPod, more_of, waiting_pods
+from kubectl_plugin.gather.pods_to_place import (
+    PlacementRequests,
+    WorkloadOrPod,
+    more_of,
+    waiting_pods,
+)
 from kubectl_plugin.options import PlaceOptions, Streams, Validation
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
-from podrules.api.model.pod import Pod
+from podrules.api.model.pod import Pod, PodReference, reference
 from podrules.api.model.pod_reference import PodReference, reference
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.similar_names import near_names
@@ -41,13 +41,11 @@ from podrules.ending.deleted_pod import holders
 from podrules.pod.reading import read_or_none
 from podrules.pod.versions import version_notes
 from podrules.scheduling.placement.controllers import with_controllers
-from podrules.scheduling.placement.daemon_sets import daemons_of
 from podrules.scheduling.placement.drain import Drain, drain_plan
 from podrules.scheduling.placement.drain_rounds import place_drained
-from podrules.scheduling.placement.plan import Demand, queue_key
+from podrules.scheduling.placement.plan import PlacementRequest, PlanCluster
 from podrules.scheduling.placement.planned import AwaitedPod, Budgets, DrainFlag, PlannedSpec
 from podrules.scheduling.placement.planned_budgets import PodGroup, cluster_groups, planned_budgets, spec_groups
-from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.placement.what_if import (
     NodeSpecification,
     adding_nodes,
@@ -60,6 +58,7 @@ from podrules.workload.made_pod import awaited_pod
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
+
 
 T = TypeVar("T")
 
@@ -147,7 +146,7 @@ def _wrong(file: ManifestFile, *, beside: bool) -> Iterator[ManifestError]:
 class _Request(Struct, frozen=True):
     """The pods to place, on the cluster as it was read."""
 
-    asked: Sequence[PlaceableSpec | RefusedSpec]
+    asked: Sequence[PlacementRequest | RefusedSpec]
     """The specs, in the order of placement."""
     read: ClusterSnapshot
     waiting: Sequence[Pod]
@@ -165,7 +164,7 @@ class _Planner:
         self._source = gatherer.source
         self._gatherer = gatherer
         self._schedulers = Schedulers(self._source, options.scheduler_config)
-        self._placeable_specs = PlaceableSpecs(self._gatherer, self._schedulers, options)
+        self._requests_of = PlacementRequests(self._gatherer, self._schedulers, options)
         self._added = tuple(node for text in options.add_nodes for node in read_node_specification(text))
 
     def report(self, files: _Files, more: Sequence[WorkloadOrPod]) -> PlanReport:
@@ -186,11 +185,13 @@ class _Planner:
         asked = request.asked
         table = NodeTable(snapshot.nodes, snapshot.pods)
         # In the order of their specs.
-        entries = sorted(_placeable(asked), key=lambda entry: queue_key(entry.origin, entry.pod))
-        demands = [self._demand(entry, table, snapshot, changed.pods) for entry in entries]
-        result = place_drained(demands, drain, table, snapshot, preemption=self._options.preemption)
-        entries = [entries[index] for index in result.specs]
-        specs = tuple(map(self._with_writer, result.specs.values(), entries))
+        requests = sorted(_placeable(asked), key=lambda entry: entry.queue_key)
+        events = self._gatherer.cordon_events(snapshot.nodes) if requests else {}
+        requests = [self._in_cluster(entry, changed.pods) for entry in requests]
+        cluster = PlanCluster(table, snapshot, self._source.now, self._source.is_plain_list, events)
+        result = place_drained(requests, drain, cluster, preemption=self._options.preemption)
+        requests = [requests[index] for index in result.specs]
+        specs = tuple(map(self._with_writer, result.specs.values(), requests))
         versions = self._gatherer.versions
         judged = {*drain.names, *(name for spec in specs for name in spec.nodes)}
         return PlanReport(
@@ -211,7 +212,7 @@ class _Planner:
             preemption=self._options.preemption,
             specs=specs,
             refused=tuple(entry for entry in asked if isinstance(entry, RefusedSpec)),
-            budgets=_budgets(entries, specs, files.objects, result.snapshot if drain.nodes else changed),
+            budgets=_budgets(requests, specs, files.objects, result.snapshot if drain.nodes else changed),
             unmoved=result.unmoved,
             stuck=sum(result.stuck.values()),
             stuck_on=tuple(result.stuck),
@@ -220,10 +221,10 @@ class _Planner:
             silent=tuple(self._silent(specs)),
             flags=request.flags,
             unread=self._gatherer.unread,
-            webhook=tuple(self._placeable_specs.webhooks),
+            webhook=tuple(self._requests_of.webhooks),
         )
 
-    def _with_writer(self, spec: PlannedSpec, entry: PlaceableSpec) -> PlannedSpec:
+    def _with_writer(self, spec: PlannedSpec, entry: PlacementRequest) -> PlannedSpec:
         # Fields in a manifest were not written by admission.
         if spec.stopped is None or spec.origin == "manifest":
             return spec
@@ -232,9 +233,9 @@ class _Planner:
     def _request(self, files: _Files, more: Sequence[WorkloadOrPod]) -> _Request:
         """The pods to place: requested pods, pods that already wait, and pods that leave a drained node."""
         objects = files.objects
-        asked = [self._placeable_specs.of_manifest(manifest, objects) for manifest in files.manifests]
-        asked += (self._placeable_specs.more(entry, objects) for entry in more)
-        asked += filter(None, [self._placeable_specs.scaled_up(entry) for entry in _placeable(asked)])
+        asked = [self._requests_of.of_manifest(manifest, objects) for manifest in files.manifests]
+        asked += (self._requests_of.more(entry, objects) for entry in more)
+        asked += filter(None, [self._requests_of.scaled_up(entry) for entry in _placeable(asked)])
         read = self._read(asked)
         excluded = {(pod.namespace, pod.name) for pod in self._excluded_pods()}
         pods = [pod for pod in read.pods if pod.metadata.place not in excluded]
@@ -250,9 +251,9 @@ class _Planner:
         waiting = waiting_pods(_placeable(asked), pods)
         if waiting or leaving:
             asked = [
-                *(self._placeable_specs.without_node(pod, "pending") for pod in waiting),
+                *(self._requests_of.without_node(pod, "pending") for pod in waiting),
                 *asked,
-                *(self._placeable_specs.without_node(pod, "drain") for pod in leaving),
+                *(self._requests_of.without_node(pod, "drain") for pod in leaving),
             ]
             # The data that these pods need must be read too.
             read = self._read(asked)
@@ -265,7 +266,7 @@ class _Planner:
             if name not in added and self._gatherer.reach(name, of_many=True).reach.quiet:
                 yield name
 
-    def _read(self, asked: Sequence[PlaceableSpec | RefusedSpec]) -> ClusterSnapshot:
+    def _read(self, asked: Sequence[PlacementRequest | RefusedSpec]) -> ClusterSnapshot:
         """The current cluster, with all data for the scheduling of these specs.
 
         Raises:
@@ -327,46 +328,24 @@ class _Planner:
             place, _, name = text.partition("/")
             yield PodReference(self._source.namespace if place == "pod" else place, name)
 
-    def _demand(
-        self, entry: PlaceableSpec, table: NodeTable, snapshot: ClusterSnapshot, there: Sequence[Pod]
-    ) -> Demand:
-        situation = Situation(
-            pod=entry.pod,
-            table=table,
-            snapshot=snapshot,
-            framework=self._schedulers.in_version(entry.framework, self._gatherer.versions.scheduler),
-            now=self._source.now,
-            unread=self._gatherer.snapshot([entry.first_pod], entry.framework.args, budgets=True).unread,
-            is_list=self._source.is_plain_list,
-            node_events=self._gatherer.cordon_events(snapshot.nodes),
+    def _in_cluster(self, request: PlacementRequest, pods: Sequence[Pod]) -> PlacementRequest:
+        """The request with all that the cluster decides, such as the existing pods of its workload."""
+        gatherer, own, node = self._gatherer, request.own, request.pod.spec.node_name
+        found = replace(
+            request,
+            framework=self._schedulers.in_version(request.framework, gatherer.versions.scheduler),
+            unread=gatherer.snapshot([request.first_pod], request.framework.args, budgets=True).unread,
+            reach=gatherer.reach(node) if node else None,
+            there=0 if own is None else len(own.staying(pods)),
+            daemons=tuple(own.unfinished(pods)) if own is not None and request.existing is not None else (),
         )
-        node = entry.pod.spec.node_name
-        return Demand(
-            entry.name,
-            situation,
-            entry.replicas,
-            entry.first,
-            entry.claim_templates,
-            self._gatherer.reach(node) if node else None,
-            len(entry.there(there)),
-            entry.suspended,
-            self._awaited(entry, there),
-            daemons_of(entry.pod, there, entry.daemons) if entry.daemons is not None else None,
-            entry.origin,
-            entry.quota,
-            entry.ordered,
-            entry.job,
-            entry.autoscaler,
-        )
-
-    def _awaited(self, entry: PlaceableSpec, pods: Sequence[Pod]) -> AwaitedPod | None:
-        """The pod that blocks a StatefulSet of the cluster from creating more."""
-        pod = awaited_pod(entry.stateful_set, pods) if entry.stateful_set is not None else None
-        if pod is None:
-            return None
-        node = pod.spec.node_name
-        silent = node if node and self._gatherer.reach(node, of_many=True).reach.quiet else ""
-        return AwaitedPod(pod.metadata.name, pod.metadata.deletion_timestamp is not None, silent)
+        # It blocks a StatefulSet of the cluster from creating more.
+        blocking = awaited_pod(request.stateful_set, pods) if request.stateful_set is not None else None
+        if blocking is None:
+            return found
+        on, deleted = blocking.spec.node_name, blocking.metadata.deletion_timestamp is not None
+        silent = on if on and gatherer.reach(on, of_many=True).reach.quiet else ""
+        return replace(found, awaited=AwaitedPod(blocking.metadata.name, deleted, silent))
 
 
 def _with_uid(pod: Pod) -> Pod:
@@ -374,12 +353,12 @@ def _with_uid(pod: Pod) -> Pod:
     return pod if meta.uid else replace(pod, metadata=replace(meta, uid="/".join(meta.place)))
 
 
-def _placeable(asked: Sequence[PlaceableSpec | RefusedSpec]) -> list[PlaceableSpec]:
-    return [entry for entry in asked if isinstance(entry, PlaceableSpec)]
+def _placeable(asked: Sequence[PlacementRequest | RefusedSpec]) -> list[PlacementRequest]:
+    return [entry for entry in asked if isinstance(entry, PlacementRequest)]
 
 
 def _budgets(
-    entries: Sequence[PlaceableSpec], specs: Sequence[PlannedSpec], files: ManifestObjects, cluster: ClusterSnapshot
+    entries: Sequence[PlacementRequest], specs: Sequence[PlannedSpec], files: ManifestObjects, cluster: ClusterSnapshot
 ) -> Budgets:
     """How many future pods the budgets of the cluster and of the files allow to be evicted."""
     budgets = applied(cluster.pod_disruption_budgets, files.budgets)
@@ -389,7 +368,10 @@ def _budgets(
     # Victims and pods of a spec are removed, and waiting or moving pods are among the specs.
     gone = {(victim.pod.namespace, victim.pod.name) for spec in specs for victim in spec.victims}
     pairs = list(zip(entries, specs, strict=True))
-    of_manifests = [entry.own(cluster.pods) if spec.origin == "manifest" else () for entry, spec in pairs]
+    of_manifests = [
+        entry.own.every(cluster.pods) if entry.own is not None and spec.origin == "manifest" else []
+        for entry, spec in pairs
+    ]
     gone.update(pod.metadata.place for own in of_manifests for pod in own)
     for (entry, spec), own in zip(pairs, of_manifests, strict=True):
         waits = spec.origin in {"pending", "drain"}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import PODS, PRIORITY_CLASSES, RUNTIME_CLASSES
-from kubectl_plugin.gather.likely_node import Maker
 from kubectl_plugin.gather.manifest_objects import ManifestObjects
+from kubectl_plugin.gather.manifest_pods import PodManifest
 from kubectl_plugin.reports.pod.pod_report import ReviewedPod
 from podrules.admission.admitted_pod import (
     AdmissionObjects,
@@ -37,19 +37,18 @@ class Admission:
         self._kept_reader: NamespaceReader | None = None
 
     def review(
-        self, pod: Pod, maker: Maker, files: ManifestObjects, *, exists: bool = False, refused: str = ""
+        self, manifest: PodManifest, files: ManifestObjects, *, exists: bool = False, refused: str = ""
     ) -> ReviewedPod:
         """Review a future pod.
 
         Args:
-            pod: As its author wrote it.
-            maker: The object that creates it. The API server's own dry run of that object decides.
+            manifest: The object that creates it. The API server's own dry run of that object decides.
             files: The other objects in the files.
             exists: Whether the pod exists already: a change of it is not checked against the namespace's limits.
             refused: Why its controller cannot create pods: quotas are then requested in any case.
         """
-        gatherer, runtime_class = self._gatherer, pod.spec.runtime_class_name
-        refusals, asked = maker.refusals, maker.asked
+        gatherer, pod = self._gatherer, manifest.pod
+        refusals, asked, runtime_class = manifest.refusals, manifest.dry_run, pod.spec.runtime_class_name
         objects = AdmissionObjects(
             priority_classes=self._classes(pod, files.classes),
             limit_ranges=self._reader.limit_ranges(pod.metadata.namespace, files),
@@ -61,9 +60,9 @@ class Admission:
         if asked is not None and asked.report.refusal:
             return ReviewedPod(admitted, (), asked.report)
         report, namespace = None if asked is None else asked.report, pod.metadata.namespace
-        if maker.written is not None and not exists:
-            meta = maker.entry.metadata
-            name = f'{maker.kind.rbac_name} "{meta.name or meta.generate_name or "Unknown"}"'
+        if manifest.written is not None and not exists:
+            meta = manifest.entry.metadata
+            name = f'{manifest.kind.rbac_name} "{meta.name or meta.generate_name or "Unknown"}"'
             if (refusal := self._reader.refusal(namespace, files, name)) is not None:
                 return ReviewedPod(admitted, refusals, report, refusal)
         if refusals or admitted.rejected or exists:
@@ -71,10 +70,10 @@ class Admission:
         # Loaded for future pods: it needs many rules. Webhooks are called after the plugin that refuses a class.
         from kubectl_plugin.gather.admission_rules import OwnWebhook
 
-        own = OwnWebhook(pod, maker, files, gatherer)
+        own = OwnWebhook(manifest, files, gatherer)
         if (filled_in := own.written(objects.priority_classes)) is not pod:
             admitted = admit_pod(filled_in, objects, features=gatherer.versions.api_server)
-        refusal, warning = self._in_namespace(admitted, files, maker.written, refused)
+        refusal, warning = self._in_namespace(admitted, files, manifest.written, refused)
         denied = own.refusal(admitted.pod)
         if refusal is None or refusal.by is RejectedBy.RESOURCE_QUOTA:
             refusal = denied or refusal

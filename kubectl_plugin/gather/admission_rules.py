@@ -28,8 +28,8 @@ from cluster_io.kinds import (
 )
 from cluster_io.scheduler_config import config_map_document
 from kubectl_plugin.gather.controllers import Controllers
-from kubectl_plugin.gather.likely_node import Maker
 from kubectl_plugin.gather.manifest_objects import ManifestObjects, applied, with_manifest_objects
+from kubectl_plugin.gather.manifest_pods import PodManifest
 from kubectl_plugin.reports.pod.admission import OwnWebhookReport
 from podrules.admission.admitted_pod import PodRefusal, QuotaRoom, RejectedBy, forbidden
 from podrules.admission.limits import quota_room, with_pods
@@ -192,10 +192,10 @@ class _UnknownError(Exception):
 class OwnWebhook:
     """Judges one future pod: first what the webhook writes, then whether it refuses the result."""
 
-    def __init__(self, pod: Pod, maker: Maker, files: ManifestObjects, gatherer: Gatherer) -> None:
+    def __init__(self, manifest: PodManifest, files: ManifestObjects, gatherer: Gatherer) -> None:
         """Read nothing yet."""
-        self._pod, self._maker, self._files, self._gatherer = pod, maker, files, gatherer
-        self._namespace = pod.metadata.namespace
+        self._pod, self._manifest, self._files, self._gatherer = manifest.pod, manifest, files, gatherer
+        self._namespace = manifest.pod.metadata.namespace
         self._rules: PodRules | None = None
         self._space = Space(self._namespace, {}, "")
         self.report: OwnWebhookReport | None = None
@@ -379,9 +379,9 @@ class OwnWebhook:
         # Loaded on demand: it needs numpy.
         from cluster_io.needs import CONTROLLERS, field_of
 
-        maker, space = self._maker, self._space
+        space = self._space
         # By the arguments of kube-scheduler's defaults, the revision of a Deployment counts.
-        made = Controllers(self._gatherer).of(self._pod, maker.kind, maker.entry, maker.written, {})
+        made = Controllers(self._gatherer).of(self._pod, self._manifest, {})
         if not rules.options.default_constraints:
             return made.pod, ClusterSnapshot()
         services = self._known(self._gatherer.list(SERVICES, space.name), f"Services of {space.name}")

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import DEPLOYMENTS, REPLICA_SETS, Kind
+from kubectl_plugin.gather.manifest_pods import PodManifest
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import Selector, SelectorError
 
@@ -25,16 +26,12 @@ class Controllers:
         """Read nothing yet."""
         self._gatherer = gatherer
 
-    def of(
-        self, pod: Pod, kind: Kind[Any], entry: Any, written: Mapping[str, Any] | None, args: Mapping[str, Any]
-    ) -> ControlledPod:
+    def of(self, pod: Pod, manifest: PodManifest, args: Mapping[str, Any]) -> ControlledPod:
         """A future pod with its controller.
 
         Args:
             pod: The pod as it will be stored, with the workload's name.
-            kind: The workload's kind.
-            entry: The workload.
-            written: Its manifest; None: the workload is in the cluster.
+            manifest: The workload.
             args: Arguments of the scheduler's plugins by plugin name.
         """
         # Loaded on demand.
@@ -42,6 +39,7 @@ class Controllers:
         from podrules.scheduling.placement.controllers import controlled
 
         gatherer, revision = self._gatherer, None
+        kind, entry, written = manifest.kind, manifest.entry, manifest.written
         name, namespace = entry.metadata.name, pod.metadata.namespace
         selector = _selector(entry) if kind is DEPLOYMENTS and goes_by_revision(pod, args) else None
         sets = None

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
+from podrules.api.names import is_plain_name
 
 from cluster_io.dry_run import DryRunAnswer, DryRuns
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import MUTATING_WEBHOOKS, NAMESPACES, PODS, PRIORITY_CLASSES, WORKLOADS, Kind
 from cluster_io.live.transport import ProxySettings
+from cluster_io.writer import DryRunAnswer, DryRuns
 from kubectl_plugin.gather.manifest_pods import PodManifest
 from kubectl_plugin.options import ClusterOptions, Validation, connect_for_changes
 from kubectl_plugin.reports.pod.admission import AddedField, DryRunPod, DryRunReport, DryRunVerdict
@@ -52,7 +54,7 @@ def with_dry_runs(
     paths = tuple(dict.fromkeys(path for manifest in manifests for path in _paths(manifest)))
     with connect_for_changes(cluster, ProxySettings(methods=("POST", "PATCH"), paths=paths)) as sender:
         dry_runs = _ServerDryRuns(DryRuns(sender, validation.value.capitalize()), gatherer)
-        return [manifest._replace(asked=dry_runs.of(manifest)) for manifest in manifests]
+        return [manifest._replace(dry_run=dry_runs.of(manifest)) for manifest in manifests]
 
 
 def _paths(manifest: PodManifest) -> Iterator[str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from cluster_io.gather import Gatherer
@@ -18,13 +17,12 @@ from cluster_io.kinds import (
     PERSISTENT_VOLUMES,
     PODS,
     STORAGE_CLASSES,
-    Kind,
 )
 from cluster_io.source import Source
 from kubectl_plugin.gather.controllers import Controllers
 from kubectl_plugin.gather.manifest_objects import ManifestObjects, with_manifest_objects
-from kubectl_plugin.gather.manifest_pods import claim_templates, first_ordinal
-from kubectl_plugin.reports.pod.pod_report import LikelyNode, RefusedField
+from kubectl_plugin.gather.manifest_pods import PodManifest
+from kubectl_plugin.reports.pod.pod_report import LikelyNode
 from podrules.api.features import Features
 from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from podrules.ending.volumes import claimed_volumes
@@ -39,7 +37,6 @@ from podrules.scheduling.scheduler.queue import queued_above
 from podrules.upgrade.version_changes import AssumedGate
 
 if TYPE_CHECKING:
-    from kubectl_plugin.reports.pod.admission import DryRunPod
     from podrules.api.model.snapshot import ClusterSnapshot
     from podrules.scheduling.placement.situation import Situation
     from podrules.scheduling.scheduler.framework.node_table import NodeTable
@@ -48,23 +45,11 @@ if TYPE_CHECKING:
 
     _Before = Callable[[ClusterSnapshot], tuple[Pod, ClusterSnapshot]]
 
+
 _MOST_PREEMPTORS: Final = 50
 """How many pending pods are judged for the page of a running pod: each needs a scheduling cycle."""
 _MOST_TRIED: Final = 10_000
 """Up to this many nodes: all are tried for each pod that would preempt it."""
-
-
-class Maker(Struct, frozen=True):
-    """The object that creates a pod; for a bare pod, the pod itself."""
-
-    kind: Kind[Any]
-    entry: Any
-    written: Mapping[str, Any] | None = None
-    """The manifest; None: the object is in the cluster."""
-    refusals: Sequence[RefusedField] = ()
-    """The values for which the API server refuses the manifest."""
-    asked: DryRunPod | None = None
-    """The result of the API server's own dry run; None: not requested."""
 
 
 class Schedulers:
@@ -282,7 +267,7 @@ class LikelyNodes:
         situation = self._situation(pod, framework, lambda snapshot: (pod, snapshot))
         return None if isinstance(situation, LikelyNode) else preemptor(situation, bound)
 
-    def place_coming(self, pod: Pod, maker: Maker, objects: ManifestObjects, pods: Sequence[Pod]) -> LikelyNode:
+    def place_coming(self, pod: Pod, maker: PodManifest, objects: ManifestObjects, pods: Sequence[Pod]) -> LikelyNode:
         """Where a future pod would be placed.
 
         Args:
@@ -295,19 +280,19 @@ class LikelyNodes:
             ClusterError: the scheduler's configuration cannot be read.
         """
         from podrules.scheduling.placement.claims import with_claims, with_claims_of
-        from podrules.scheduling.placement.controllers import new_numbers, replica, with_controllers
+        from podrules.scheduling.placement.controllers import with_controllers
         from podrules.scheduling.placement.device_claims import with_device_claims
+        from podrules.workload.made_pod import new_numbers, replica
 
-        kind, entry = maker.kind, maker.entry
         framework = self._schedulers.framework(pod, self._gatherer.versions.scheduler)
         if isinstance(framework, str):
             return LikelyNode(self._not_modelled(pod, framework))
-        if kind is DAEMON_SETS:
+        if maker.kind is DAEMON_SETS:
             return self._of_daemon_set(pod, maker, framework, objects)
-        controlled = self._controllers.of(pod, kind, entry, maker.written, framework.args)
-        number = next(new_numbers(pod, kind.singular, first_ordinal(kind, entry), pods))
-        made = replica(controlled.pod, kind.singular, number, uid="")
-        named, claims = with_claims_of(made, claim_templates(kind, entry))
+        controlled = self._controllers.of(pod, maker, framework.args)
+        kind = maker.kind.singular
+        number = next(new_numbers(pod, kind, maker.first_ordinal, pods))
+        named, claims = with_claims_of(replica(controlled.pod, kind, number, uid=""), maker.claim_templates)
 
         def before(snapshot: ClusterSnapshot) -> tuple[Pod, ClusterSnapshot]:
             snapshot = with_controllers(with_manifest_objects(snapshot, objects), [controlled])
@@ -319,26 +304,31 @@ class LikelyNodes:
 
         return self._placed(named, framework, before, coming=True, gates=True)
 
-    def _of_daemon_set(self, pod: Pod, maker: Maker, framework: Framework, objects: ManifestObjects) -> LikelyNode:
+    def _of_daemon_set(
+        self, pod: Pod, maker: PodManifest, framework: Framework, objects: ManifestObjects
+    ) -> LikelyNode:
         """The nodes that a DaemonSet's controller chooses, one pod on each."""
-        from podrules.scheduling.placement.daemon_sets import daemons_of, existing_pods
-        from podrules.scheduling.placement.plan import Demand, plan
+        from podrules.scheduling.placement.controllers import ControlledPod, OwnPods
+        from podrules.scheduling.placement.daemon_sets import existing_pods
+        from podrules.scheduling.placement.plan import PlacementRequest, PlanCluster, plan
 
         situation = self._situation(pod, framework, lambda snapshot: (pod, with_manifest_objects(snapshot, objects)))
         if isinstance(situation, LikelyNode):
             return situation
         situation = replace(situation, node_events=self._gatherer.cordon_events(situation.snapshot.nodes))
         node, there = pod.spec.node_name, maker.written is None
-        daemons = daemons_of(pod, situation.snapshot.pods, existing_pods(maker.entry.spec.update_strategy, more=there))
-        wanted = Demand(
+        request = PlacementRequest(
             f"{maker.kind.singular}/{pod.metadata.name}",
-            situation,
+            ControlledPod(pod),
+            situation.framework,
             None,
-            reach=self._gatherer.reach(node) if node else None,
-            daemons=daemons,
             origin="more" if there else "manifest",
+            existing=existing_pods(maker.entry.spec.update_strategy, more=there),
+            unread=situation.unread,
+            reach=self._gatherer.reach(node) if node else None,
+            daemons=tuple(OwnPods("daemonset", pod.metadata).unfinished(situation.snapshot.pods)),
         )
-        return LikelyNode(daemon=plan([wanted], preemption=True)[0])
+        return LikelyNode(daemon=plan([request], PlanCluster.of(situation), preemption=True)[0])
 
     def _situation(
         self, pod: Pod, framework: Framework, before: _Before, others: tuple[Features, ...] = ()

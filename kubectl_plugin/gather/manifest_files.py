@@ -14,7 +14,7 @@ from cluster_io.kinds import DAEMON_SETS, DEPLOYMENTS, REPLICA_SETS, REPLICATION
 from cluster_io.manifests.files import Document, read_what_can_be
 from kubectl_plugin.gather.field_validation import ValidDocuments
 from kubectl_plugin.gather.manifest_objects import ManifestObjects, is_manifest_object, read_manifest_objects
-from kubectl_plugin.gather.manifest_pods import PodManifest, job_size, own_replicas, read_manifests
+from kubectl_plugin.gather.manifest_pods import PodManifest, read_manifests
 from kubectl_plugin.options import Validation
 from podrules.api.features import REFERENCE
 from podrules.scheduling.placement.planned import Autoscaler
@@ -91,8 +91,8 @@ class ManifestFile:
             namespace=space,
             # Below the named folder; for a single file, its name.
             file=manifest.file.removeprefix(self.where).lstrip("/") or PurePath(manifest.file).name,
-            replicas=None if kind is DAEMON_SETS else own_replicas(manifest),
-            job=job_size(kind, manifest.entry),
+            replicas=None if kind is DAEMON_SETS else manifest.replicas,
+            job=manifest.job,
             autoscaler=manifest.autoscaler,
         )
 
@@ -174,7 +174,7 @@ def autoscaler_of(manifest: PodManifest, autoscalers: Autoscalers) -> Autoscaler
     if manifest.kind not in _SCALED:
         return None
     found = autoscalers.get((manifest.pod.metadata.namespace, manifest.kind.kind, manifest.entry.metadata.name))
-    if found is None or (own_replicas(manifest) == 0 and found.min_replicas):
+    if found is None or (manifest.replicas == 0 and found.min_replicas):
         return None
     return found
 

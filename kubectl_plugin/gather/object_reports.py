@@ -12,14 +12,21 @@ from cluster_io.in_memory import NothingSource
 from cluster_io.kinds import DEPLOYMENTS, JOBS, NODES, PDBS, PODS, RELATED, REPLICA_SETS, STATEFUL_SETS, Kind
 from cluster_io.safety_facts import coming_writers, volumes_on_their_way
 from kubectl_plugin.gather.admission import Admission
-from kubectl_plugin.gather.likely_node import LikelyNodes, Maker, Schedulers
+from kubectl_plugin.gather.likely_node import LikelyNodes, Schedulers
 from kubectl_plugin.gather.manifest_objects import NO_OBJECTS, ManifestObjects, applied
-from kubectl_plugin.gather.manifest_pods import PodManifest, made_pods, template_pod
+from kubectl_plugin.gather.manifest_pods import PodManifest, made_pods
 from kubectl_plugin.gather.targets import pod_selector
 from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.node.node_report import NearLimit, NodeReport, node_report
 from kubectl_plugin.reports.pod.pod_pressure import near_limits
-from kubectl_plugin.reports.pod.pod_report import LikelyNode, PodFacts, PodPosition, PodReport, pod_report, with_unread
+from kubectl_plugin.reports.pod.pod_report import (
+    LikelyNode,
+    PodFacts,
+    PodPosition,
+    PodReport,
+    pod_report,
+    with_unread,
+)
 from kubectl_plugin.reports.pod.pod_status import pending_resize, resize_message
 from kubectl_plugin.reports.related import RelatedReport
 from kubectl_plugin.reports.workload import (
@@ -121,15 +128,14 @@ class ReportBuilder:
                 entry, named=named and not in_line
             )
         pods = self._pods_of(entry, entry.metadata.namespace)
-        maker = Maker(kind, entry)
-        made, writers = template_pod(entry, kind), None
+        maker, writers = PodManifest.of_workload(entry, kind), None
         if kind is DEPLOYMENTS and (named or not self._source.side_by_side):
-            writers = coming_writers(self._gatherer, made, entry)
+            writers = coming_writers(self._gatherer, maker.pod, entry)
         refused = self._refused(entry, kind) if named or not self._source.side_by_side else None
         if refused is None and isinstance(entry, Workload):
             refused = said(entry.status.condition("ReplicaFailure", "True"))
         place, why = bool(self._wants_placement), "" if refused is None else refused.message
-        template = self._to_come(made, maker, NO_OBJECTS, place=place, pods=pods or (), refused=why)
+        template = self._to_come(maker, NO_OBJECTS, place=place, pods=pods or (), refused=why)
         template = replace(template, second_writers=writers)
         return self._workload(entry, kind, template, pods, refused, named=named)
 
@@ -139,10 +145,9 @@ class ReportBuilder:
         kind, entry, pod = manifest.kind, manifest.entry, manifest.pod
         numbered = place and kind is STATEFUL_SETS and not isinstance(self._source, NothingSource)
         pods = self._pods_of(entry, pod.metadata.namespace) if numbered else None
-        maker = Maker(kind, entry, manifest.written, manifest.refusals, manifest.asked)
         own = (*objects.claims, *(one for _, one in objects.others))
         writers = coming_writers(self._gatherer, pod, entry, own) if kind is DEPLOYMENTS else None
-        report = self._to_come(pod, maker, objects, place=place, pods=pods or ())
+        report = self._to_come(manifest, objects, place=place, pods=pods or ())
         if report.refused:
             return report
         return replace(report, budgets=_budgets(manifest, report, objects), second_writers=writers)
@@ -395,14 +400,14 @@ class ReportBuilder:
         return Timelines(self._gatherer, way, grace_period=grace, preemption_disabled=disabled)
 
     def _to_come(
-        self, pod: Pod, maker: Maker, objects: ManifestObjects, *, place: bool, pods: Sequence[Pod], refused: str = ""
+        self, maker: PodManifest, objects: ManifestObjects, *, place: bool, pods: Sequence[Pod], refused: str = ""
     ) -> PodReport:
         """The report of a pod that does not exist yet: of a manifest, or the next one of a workload."""
-        gatherer, kind = self._gatherer, maker.kind
+        gatherer, kind, pod = self._gatherer, maker.kind, maker.pod
         existing = None
         if kind is PODS and pod.metadata.name:
             existing = read_or_none(gatherer.get(PODS, pod.metadata.name, pod.metadata.namespace))
-        reviewed = self._admission.review(pod, maker, objects, exists=existing is not None, refused=refused)
+        reviewed = self._admission.review(maker, objects, exists=existing is not None, refused=refused)
         facts = PodFacts(
             pod=reviewed.admitted.pod,
             reviewed=reviewed,

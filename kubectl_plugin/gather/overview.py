@@ -51,6 +51,7 @@ from podrules.ending.stuck import Stuck, event_subjects, stuck_by, waits
 from podrules.ending.volumes import SecondWriters
 from podrules.pod.reading import UnreadInput, read_or_none
 from podrules.silent_node.partitions import partitions
+from podrules.workload.made_pod import template_pod
 
 _BETWEEN: Final[tuple[Kind[Any], ...]] = (REPLICA_SETS, JOBS)
 """Controllers that usually have their own controller."""
@@ -250,7 +251,7 @@ def _writers(
 ) -> dict[WorkloadKey, SecondWriters]:
     """The Deployments with a rollout that starts a second writer."""
     found = {
-        key: coming_writers(gatherer, template_pod(one, DEPLOYMENTS), one, get=partial(gatherer.one_of, namespace))
+        key: coming_writers(gatherer, template_pod(one, DEPLOYMENTS.kind), one, get=partial(gatherer.one_of, namespace))
         for key, one in workloads.items()
         if key[1] == DEPLOYMENTS.kind and one.spec.strategy.type != "Recreate"
     }

@@ -13,9 +13,8 @@ from cluster_io import kinds
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import Kind
 from kubectl_plugin.gather.admission import Admission
-from kubectl_plugin.gather.likely_node import Maker
 from kubectl_plugin.gather.manifest_objects import NO_OBJECTS
-from kubectl_plugin.gather.manifest_pods import template_pod
+from kubectl_plugin.gather.manifest_pods import PodManifest
 from kubectl_plugin.reports.pod.pod_report import LikelyNode
 from kubectl_plugin.reports.related import (
     BudgetReport,
@@ -45,6 +44,7 @@ from podrules.pod.versions import version_notes
 from podrules.scheduling.placement.outcome import ClaimTrouble
 from podrules.workload.budget_risk import budgets_at_stake
 from podrules.workload.disruption import CoveredPods, Evictions, budget_room, budgets_of, failed_sync
+from podrules.workload.made_pod import template_pod
 
 _TO_BE_MADE: Final = ClaimTrouble.WAITS_FOR_PROVISIONER
 _SURE: Final = frozenset({ClaimTrouble.LOST, ClaimTrouble.BEING_DELETED, ClaimTrouble.NEEDS_SCHEDULER})
@@ -203,7 +203,7 @@ class RelatedReports:
         selected = (
             (f"{kind.singular}/{entry.metadata.name}", pods_wanted(kind.kind, entry))
             for kind, entry in self._workloads(budget.metadata.namespace)
-            if budgets_of(template_pod(entry, kind), [budget])
+            if budgets_of(template_pod(entry, kind.kind), [budget])
         )
         yield from sorted(selected, key=lambda one: (-(one[1] or 0), one[0]))
 
@@ -248,7 +248,7 @@ class RelatedReports:
         most, features = quota.status.hard, self._gatherer.versions.api_server
         every = self._list(kinds.RESOURCE_QUOTAS, quota.metadata.namespace) or ()
         for kind, entry in self._workloads(quota.metadata.namespace):
-            pod = self._admission.review(template_pod(entry, kind), Maker(kind, entry), NO_OBJECTS).admitted.pod
+            pod = self._admission.review(PodManifest.of_workload(entry, kind), NO_OBJECTS).admitted.pod
             room = quota_room(pod, [quota], features=features)
             if room is None:
                 continue
@@ -296,15 +296,15 @@ class RelatedReports:
         named: list[str] = []
         given: list[str] = []
         for kind, one in self._workloads(None):
-            pod, maker = template_pod(one, kind), Maker(kind, one)
+            manifest = PodManifest.of_workload(one, kind)
             place, own_class = (
                 f"{one.metadata.namespace}/{kind.singular}/{one.metadata.name}",
-                pod.spec.priority_class_name,
+                manifest.pod.spec.priority_class_name,
             )
             if own_class == name:
                 named.append(place)
             elif not own_class:
-                pod = OwnWebhook(pod, maker, NO_OBJECTS, self._gatherer).written({name: entry}, spread=False)
+                pod = OwnWebhook(manifest, NO_OBJECTS, self._gatherer).written({name: entry}, spread=False)
                 given += [place] if pod.spec.priority_class_name == name else []
         return ClassReport(
             value=value,

@@ -1,30 +1,36 @@
-"""The first pod that a workload's controller would send to the API server, computed from the workload's manifest.
+"""The pods that a workload's controller makes: the first one as content, and each one as the rules read it.
 
     Deployment     a pod of its ReplicaSet, with the label pod-template-hash
-    StatefulSet    the pod of the first ordinal, with its name, host name, labels and claims
+    StatefulSet    a pod for each ordinal, with its name, host name, labels and claims
     DaemonSet      with its controller's tolerations; the node that its controller adds differs from pod to pod
-    Job, CronJob   for an indexed Job the pod with index 0, with its label, annotation and variable
+    Job, CronJob   for an indexed Job a pod for each index, with its label, annotation and variable
 
-Values that are generated at creation (hashes, uids, the name of a CronJob's Job) are placeholders here.
+Values that are generated at creation (hashes, uids, the name of a CronJob's Job) are placeholders here, and so is the
+number in a pod's name, except for a StatefulSet's.
 
 Source: pkg/controller/controller_utils.go (GetPodFromTemplate), pkg/controller/deployment/sync.go (getNewReplicaSet),
 pkg/controller/statefulset/stateful_set_utils.go (newStatefulSetPod, updateStorage),
 pkg/controller/daemon/util/daemonset_util.go (CreatePodTemplate),
-pkg/controller/job/{job_controller,indexed_job_utils}.go (manageJob) of k8s.io/kubernetes at v1.37.1.
+pkg/controller/job/{job_controller,indexed_job_utils}.go (manageJob),
+pkg/registry/core/pod/strategy.go (mutatePodAffinity) of k8s.io/kubernetes at v1.37.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.api.controller_labels import INDEX_LABEL, controllers_labels
-from podrules.api.model.pod import Pod
-from podrules.api.model.workload import Workload
-from podrules.pod.tolerations import daemon_tolerations
+from podrules.api.model.affinity import PodAffinity, PodAffinityTerm
+from podrules.api.model.base import OwnerReference
+from podrules.api.model.pod import Pod, PodTemplateSpec
+from podrules.api.model.selectors import LabelSelectorRequirement
+from podrules.api.model.workload import CronJob, ReplicationController, Workload
+from podrules.pod.tolerations import daemon_tolerations, with_daemon_tolerations
 
 Content = dict[str, Any]
 
@@ -33,7 +39,122 @@ NO_UID: Final = "00000000-0000-0000-0000-000000000000"
 PLANNED_HASH: Final = "planned"
 """The placeholder for the hash of a template; no hash has all of these letters."""
 _INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
+_LONGEST_LABEL: Final = 63
 _TRACKING: Final = "batch.kubernetes.io/job-tracking"
+
+
+class _Controller(NamedTuple):
+    """The owner of a workload's pods."""
+
+    api_version: str
+    kind: str
+    path: tuple[str, ...] = ("spec",)
+    """Where the workload has the spec with the template."""
+
+
+_CONTROLLERS: Final[Mapping[str, _Controller]] = {
+    "Deployment": _Controller("apps/v1", "ReplicaSet"),
+    "ReplicaSet": _Controller("apps/v1", "ReplicaSet"),
+    "ReplicationController": _Controller("v1", "ReplicationController"),
+    "StatefulSet": _Controller("apps/v1", "StatefulSet"),
+    "DaemonSet": _Controller("apps/v1", "DaemonSet"),
+    "Job": _Controller("batch/v1", "Job"),
+    "CronJob": _Controller("batch/v1", "Job", ("spec", "jobTemplate", "spec")),
+}
+
+
+def template_pod(workload: Workload | ReplicationController | CronJob, kind: str) -> Pod:
+    """The pod of a workload's template, with the workload's name: `replica` names and labels each pod.
+
+    Args:
+        workload: The workload; of an owner in between, the name is not known yet.
+        kind: Its kind: ``Deployment``.
+    """
+    spec = workload.spec.job_template.spec if isinstance(workload, CronJob) else workload.spec
+    template, controller, meta = spec.template or PodTemplateSpec(), _CONTROLLERS[kind], workload.metadata
+    owner = OwnerReference(api_version=controller.api_version, kind=controller.kind, name=meta.name, controller=True)
+    made = template.spec
+    if kind == "DaemonSet":
+        made = replace(made, tolerations=with_daemon_tolerations(made.tolerations, host_network=made.host_network))
+    named = replace(template.metadata, name=meta.name, namespace=meta.namespace, owner_references=(owner,))
+    return Pod(metadata=named, spec=made)
+
+
+def planned_word(name: str) -> str:
+    """A label's value in place of a hash or uid that is not known yet, specific to the spec; hashes have no dash."""
+    return f"planned-{name}"[:_LONGEST_LABEL].rstrip("-.")
+
+
+def new_numbers(pod: Pod, kind: str, first: int, pods: Iterable[Pod]) -> Iterator[int]:
+    """Numbers of pods that do not exist yet, without end: a StatefulSet's pods keep theirs.
+
+    Args:
+        pod: As for `replica`.
+        kind: Likewise.
+        first: ``ordinals.start`` of a StatefulSet.
+        pods: The existing pods.
+    """
+    name, namespace = pod.metadata.name, pod.metadata.namespace
+    there: frozenset[str] = frozenset()
+    if kind == "statefulset":
+        there = frozenset(entry.metadata.name for entry in pods if entry.metadata.namespace == namespace)
+    return (number for number in count(first) if f"{name}-{number}" not in there)
+
+
+def replica(pod: Pod, kind: str, number: int, *, uid: str) -> Pod:
+    """One of the pods of a spec, as its controller creates and the API server stores it.
+
+    Of podAffinity and podAntiAffinity, the API server merges keys of matchLabelKeys and mismatchLabelKeys into the
+    labelSelector with the values of the pod's own labels. PodTopologySpread does so by itself.
+
+    Args:
+        pod: As the spec has it; named as the workload.
+        kind: Of the controller, in the singular: ``deployment``; ``pod``: no controller makes it, or it exists already.
+        number: From 0.
+        uid: A unique one.
+    """
+    name = pod.metadata.name
+    named = name if kind == "pod" and number == 0 else f"{name}-{number}"
+    # Labels that the author or an earlier controller has written stay.
+    labels = controllers_labels(kind, name, number, planned_word(name)) | pod.metadata.labels
+    if INDEX_LABEL in labels and kind in {"job", "cronjob"}:
+        labels[INDEX_LABEL] = str(number)
+    spec, merged = pod.spec, dict[str, PodAffinity]()
+    for field in ("pod_affinity", "pod_anti_affinity"):
+        part: PodAffinity | None = getattr(spec.affinity, field, None)
+        if part is None:
+            continue
+        required = part.required_during_scheduling_ignored_during_execution
+        preferred = part.preferred_during_scheduling_ignored_during_execution
+        terms = (*required, *(entry.pod_affinity_term for entry in preferred))
+        if any(term.match_label_keys or term.mismatch_label_keys for term in terms):
+            merged[field] = replace(
+                part,
+                required_during_scheduling_ignored_during_execution=tuple(_merge(term, labels) for term in required),
+                preferred_during_scheduling_ignored_during_execution=tuple(
+                    replace(entry, pod_affinity_term=_merge(entry.pod_affinity_term, labels)) for entry in preferred
+                ),
+            )
+    if spec.affinity is not None and merged:
+        spec = replace(spec, affinity=replace(spec.affinity, **merged))
+    return replace(pod, metadata=replace(pod.metadata, name=named, uid=uid, labels=labels), spec=spec)
+
+
+def _merge(term: PodAffinityTerm, labels: Mapping[str, str]) -> PodAffinityTerm:
+    """The term with its label keys as expressions; keys that the pod itself lacks are left out.
+
+    A term without a labelSelector matches nothing, whatever its keys (applyMatchLabelKeysAndMismatchLabelKeys).
+    """
+    selector = term.label_selector
+    if selector is None:
+        return term
+    more = (
+        LabelSelectorRequirement(key, operator, (labels[key],))
+        for operator, keys in (("In", term.match_label_keys), ("NotIn", term.mismatch_label_keys))
+        for key in keys
+        if key in labels
+    )
+    return replace(term, label_selector=replace(selector, match_expressions=(*selector.match_expressions, *more)))
 
 
 class MadePod(Struct, frozen=True):
@@ -46,9 +167,40 @@ class MadePod(Struct, frozen=True):
 
 
 def made_pod(workload: Mapping[str, Any]) -> MadePod | None:
-    """The first pod of a workload; None: the object creates no pods."""
-    make = _MAKERS.get(str(workload.get("kind")))
-    return make(workload) if make is not None else None
+    """The first pod of a workload, as content; None: the object creates no pods."""
+    kind = str(workload.get("kind"))
+    controller = _CONTROLLERS.get(kind)
+    if controller is None:
+        return None
+    own, spec = _part(workload, "metadata"), _part(workload, *controller.path)
+    template = _part(spec, "template")
+    meta = _part(template, "metadata")
+    name = str(own.get("name") or f"{own.get('generateName') or ''}{PLANNED_HASH}")
+    uid, number = str(own.get("uid") or NO_UID), int(_part(spec, "ordinals").get("start") or 0)
+    owner = name
+    if kind != controller.kind:
+        # The object in between does not exist yet.
+        owner, uid = f"{name}-{PLANNED_HASH}", NO_UID
+    hashed = {"StatefulSet": f"{name}-{PLANNED_HASH}", "Job": uid}.get(controller.kind, PLANNED_HASH)
+    added = {} if spec.get("manualSelector") else controllers_labels(kind.lower(), owner, number, hashed)
+    reference = {"apiVersion": controller.api_version, "kind": controller.kind, "name": owner, "uid": uid}
+    metadata: Content = {
+        "labels": {**(meta.get("labels") or {}), **added},
+        "annotations": dict(meta.get("annotations") or {}),
+        "generateName": f"{owner}-",
+        "ownerReferences": [{**reference, "controller": True, "blockOwnerDeletion": True}],
+    }
+    metadata |= {"finalizers": list(meta["finalizers"])} if meta.get("finalizers") else {}
+    metadata |= {"namespace": own["namespace"]} if own.get("namespace") else {}
+    pod: Content = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": dict(template.get("spec") or {})}
+    match controller.kind:
+        case "StatefulSet":
+            _identify(pod, spec, f"{name}-{number}")
+        case "DaemonSet":
+            pod["spec"]["tolerations"] = _tolerations(pod["spec"])
+        case "Job":
+            _track(pod, spec, owner)
+    return MadePod(pod, ".".join((*controller.path, "template", "")))
 
 
 def _part(content: Mapping[str, Any], *steps: str) -> Mapping[str, Any]:
@@ -58,133 +210,54 @@ def _part(content: Mapping[str, Any], *steps: str) -> Mapping[str, Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _owner(api_version: str, kind: str, name: str, workload: Mapping[str, Any], *, own: bool = True) -> Content:
-    uid = str(_part(workload, "metadata").get("uid") or NO_UID) if own else NO_UID
-    flags = {"controller": True, "blockOwnerDeletion": True}
-    return {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid, **flags}
-
-
-def _pod(
-    workload: Mapping[str, Any], template: Mapping[str, Any], owner: Content, labels: Mapping[str, str]
-) -> Content:
-    """The pod of a template, with the labels that its controller adds."""
-    meta = _part(template, "metadata")
-    made: Content = {
-        "labels": {**(meta.get("labels") or {}), **labels},
-        "annotations": dict(meta.get("annotations") or {}),
-        "generateName": f"{owner['name']}-",
-        "ownerReferences": [owner],
-    }
-    if meta.get("finalizers"):
-        made["finalizers"] = list(meta["finalizers"])
-    namespace = _part(workload, "metadata").get("namespace")
-    if namespace:
-        made["namespace"] = namespace
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": made, "spec": dict(template.get("spec") or {})}
-
-
-def _name(workload: Mapping[str, Any]) -> str:
-    meta = _part(workload, "metadata")
-    return str(meta.get("name") or f"{meta.get('generateName') or ''}{PLANNED_HASH}")
-
-
-def _of_deployment(workload: Mapping[str, Any]) -> MadePod:
-    owner = _owner("apps/v1", "ReplicaSet", f"{_name(workload)}-{PLANNED_HASH}", workload, own=False)
-    labels = controllers_labels("deployment", "", 0, PLANNED_HASH)
-    pod = _pod(workload, _part(workload, "spec", "template"), owner, labels)
-    return MadePod(pod, "spec.template.")
-
-
-def _of_replicas(workload: Mapping[str, Any]) -> MadePod:
-    owner = _owner(str(workload.get("apiVersion")), str(workload.get("kind")), _name(workload), workload)
-    return MadePod(_pod(workload, _part(workload, "spec", "template"), owner, {}), "spec.template.")
-
-
-def _of_stateful_set(workload: Mapping[str, Any]) -> MadePod:
-    spec, name = _part(workload, "spec"), _name(workload)
-    ordinal = int(_part(spec, "ordinals").get("start") or 0)
-    own = f"{name}-{ordinal}"
-    labels = controllers_labels("statefulset", name, ordinal, f"{name}-{PLANNED_HASH}")
-    pod = _pod(workload, _part(spec, "template"), _owner("apps/v1", "StatefulSet", name, workload), labels)
-    pod["metadata"]["name"] = own
-    pod["spec"] |= {"hostname": own, "subdomain": spec.get("serviceName") or ""}
+def _identify(pod: Content, spec: Mapping[str, Any], name: str) -> None:
+    """Give a StatefulSet's pod its name and its claims."""
+    pod["metadata"]["name"] = name
+    pod["spec"] |= {"hostname": name, "subdomain": spec.get("serviceName") or ""}
     claims = [str(_part(claim or {}, "metadata").get("name") or "") for claim in spec.get("volumeClaimTemplates") or ()]
     if claims:
-        named = [{"name": claim, "persistentVolumeClaim": {"claimName": f"{claim}-{own}"}} for claim in claims]
+        named = [{"name": claim, "persistentVolumeClaim": {"claimName": f"{claim}-{name}"}} for claim in claims]
         others = [one for one in pod["spec"].get("volumes") or () if (one or {}).get("name") not in claims]
         pod["spec"]["volumes"] = [*named, *others]
-    return MadePod(pod, "spec.template.")
 
 
-def _of_daemon_set(workload: Mapping[str, Any]) -> MadePod:
-    owner = _owner("apps/v1", "DaemonSet", _name(workload), workload)
-    labels = controllers_labels("daemonset", "", 0, PLANNED_HASH)
-    pod = _pod(workload, _part(workload, "spec", "template"), owner, labels)
-    added = [
-        {"key": one.key, "operator": one.operator, "effect": one.effect}
-        for one in daemon_tolerations(host_network=bool(pod["spec"].get("hostNetwork")))
-    ]
-    own = [one for one in pod["spec"].get("tolerations") or () if _without_end(one) not in added]
-    pod["spec"]["tolerations"] = [*own, *added]
-    return MadePod(pod, "spec.template.")
+def _tolerations(spec: Mapping[str, Any]) -> list[Any]:
+    """The content of `podrules.pod.tolerations.with_daemon_tolerations`, for unchecked content."""
+    found = list(spec.get("tolerations") or ())
+    for one in daemon_tolerations(host_network=bool(spec.get("hostNetwork"))):
+        added = {"key": one.key, "operator": one.operator, "effect": one.effect}
+        alike = [
+            isinstance(entry, Mapping)
+            and {key: value for key, value in entry.items() if key != "tolerationSeconds" and value not in ("", None)}
+            == added
+            for entry in found
+        ]
+        found = [added if same else entry for entry, same in zip(found, alike, strict=True)]
+        found += [] if any(alike) else [added]
+    return found
 
 
-def _without_end(toleration: Any) -> Any:
-    """The toleration without its time and without an empty value."""
-    if not isinstance(toleration, Mapping):
-        return toleration
-    return {key: value for key, value in toleration.items() if key != "tolerationSeconds" and value not in ("", None)}
-
-
-def _of_job(workload: Mapping[str, Any]) -> MadePod:
-    name = _name(workload)
-    return MadePod(_of_job_spec(workload, _part(workload, "spec"), name), "spec.template.")
-
-
-def _of_cron_job(workload: Mapping[str, Any]) -> MadePod:
-    job = _part(workload, "spec", "jobTemplate", "spec")
-    pod = _of_job_spec(workload, job, f"{_name(workload)}-{PLANNED_HASH}")
-    return MadePod(pod, "spec.jobTemplate.spec.template.")
-
-
-def _of_job_spec(workload: Mapping[str, Any], job: Mapping[str, Any], name: str) -> Content:
-    own = workload.get("kind") == "Job"
-    owner = _owner("batch/v1", "Job", name, workload, own=own)
-    labels = {} if job.get("manualSelector") else controllers_labels("job", name, 0, owner["uid"])
-    pod = _pod(workload, _part(job, "template"), owner, labels)
-    meta = pod["metadata"]
-    meta["finalizers"] = [
-        *meta.get("finalizers", ()),
-        *(() if _TRACKING in meta.get("finalizers", ()) else (_TRACKING,)),
-    ]
-    if job.get("completionMode") == "Indexed":
-        meta["generateName"] = f"{name}-0-"
-        for map_of in ("labels", "annotations"):
-            meta[map_of][INDEX_LABEL] = "0"
-        pod["spec"]["hostname"] = f"{name}-0"
-        for list_of in ("initContainers", "containers"):
-            if pod["spec"].get(list_of):
-                pod["spec"][list_of] = [_with_index(one or {}) for one in pod["spec"][list_of]]
-    return pod
-
-
-def _with_index(container: Mapping[str, Any]) -> Content:
-    variables = list(container.get("env") or ())
-    if not any((one or {}).get("name") == _INDEX_VARIABLE for one in variables):
-        source = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX_LABEL}']"}}
-        variables.append({"name": _INDEX_VARIABLE, "valueFrom": source})
-    return {**container, "env": variables}
-
-
-_MAKERS: Final[Mapping[str, Callable[[Mapping[str, Any]], MadePod]]] = {
-    "Deployment": _of_deployment,
-    "ReplicaSet": _of_replicas,
-    "ReplicationController": _of_replicas,
-    "StatefulSet": _of_stateful_set,
-    "DaemonSet": _of_daemon_set,
-    "Job": _of_job,
-    "CronJob": _of_cron_job,
-}
+def _track(pod: Content, job: Mapping[str, Any], name: str) -> None:
+    """Let a Job count its pod; give that of an indexed Job its index."""
+    meta, spec = pod["metadata"], pod["spec"]
+    finalizers = meta.get("finalizers", [])
+    meta["finalizers"] = [*finalizers, *(() if _TRACKING in finalizers else (_TRACKING,))]
+    if job.get("completionMode") != "Indexed":
+        return
+    meta["generateName"] = f"{name}-0-"
+    for map_of in ("labels", "annotations"):
+        meta[map_of][INDEX_LABEL] = "0"
+    spec["hostname"] = f"{name}-0"
+    source = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX_LABEL}']"}}
+    for list_of in ("initContainers", "containers"):
+        made = []
+        for container in spec.get(list_of) or ():
+            variables = list((container or {}).get("env") or ())
+            if not any((one or {}).get("name") == _INDEX_VARIABLE for one in variables):
+                variables.append({"name": _INDEX_VARIABLE, "valueFrom": source})
+            made.append({**(container or {}), "env": variables})
+        if made:
+            spec[list_of] = made
 
 
 # The pods of a StatefulSet by their ordinals: the one that it creates next, and the one for which it first waits.
@@ -245,8 +318,8 @@ def awaited_pod(stateful_set: Workload, pods: Iterable[Pod]) -> Pod | None:
         and (found := pod.metadata.controller) is not None
         and (found.kind, found.name) == owner
     }
-    return own.get(next_pod(stateful_set, {name: _stays_ready(pod) for name, pod in own.items()}).waits_for)
-
-
-def _stays_ready(pod: Pod) -> bool:
-    return pod.status.phase == "Running" and pod.is_ready and pod.metadata.deletion_timestamp is None
+    ready = {
+        name: pod.status.phase == "Running" and pod.is_ready and pod.metadata.deletion_timestamp is None
+        for name, pod in own.items()
+    }
+    return own.get(next_pod(stateful_set, ready).waits_for)

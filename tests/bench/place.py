@@ -27,8 +27,8 @@ from typing import Any, Final
 from podrules.api.model.decode import from_json, from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.placement.plan import Demand, plan
-from podrules.scheduling.placement.situation import Situation
+from podrules.scheduling.placement.controllers import ControlledPod
+from podrules.scheduling.placement.plan import PlacementRequest, PlanCluster, plan
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from tests.bench.placement import HOST, PODS_PER_NODE, ZONE, make_cluster
 from tests.controlplane.binaries import Binaries
@@ -95,14 +95,9 @@ def _alone() -> bool:
 
 
 def _placed(name: str, replicas: int, table: NodeTable, snapshot: ClusterSnapshot) -> int:
-    situation = Situation(
-        pod=from_object(_pod(spread="spread" in name), Pod),
-        table=table,
-        snapshot=snapshot,
-        framework=DEFAULT_FRAMEWORK,
-        now=None,
-    )
-    return plan([Demand("deployment/wanted", situation, replicas)], preemption=True)[0].placed
+    controlled = ControlledPod(from_object(_pod(spread="spread" in name), Pod))
+    request = PlacementRequest("deployment/wanted", controlled, DEFAULT_FRAMEWORK, replicas)
+    return plan([request], PlanCluster(table, snapshot), preemption=True)[0].placed
 
 
 def _pod(*, spread: bool) -> dict[str, Any]:

@@ -187,15 +187,15 @@ def _compare(control_plane: ControlPlane, entry: Object) -> str:
         # A value that does not fit its field is rejected before any request.
         return "" if done.returncode else f"kubectl takes it: {manifest.message}"
     (asked,) = with_dry_runs([manifest], Gatherer(NothingSource(PLAIN)), ClusterOptions(), Validation.STRICT)
-    assert asked.asked is not None
-    verdict = asked.asked.report.verdicts[0]
+    assert asked.dry_run is not None
+    verdict = asked.dry_run.report.verdicts[0]
     if done.returncode:
         return _words_differ(done.stderr, verdict.refusal)
     if verdict.refusal or verdict.unanswered:
         return f"kubectl takes it: {verdict.refusal or verdict.unanswered}"
     if kind is not PODS:
         return ""
-    return _pods_differ(json.loads(done.stdout), asked.asked.pod)
+    return _pods_differ(json.loads(done.stdout), asked.dry_run.pod)
 
 
 def _words_differ(said: str, refusal: str) -> str:
@@ -281,7 +281,7 @@ def test_a_workload_is_taken_and_its_pods_are_refused(cluster: ControlPlane, nam
 def test_an_object_that_exists_is_asked_about_as_a_change(cluster: ControlPlane) -> None:
     workload = raw_workload("Deployment", "there", PLAIN)
     cluster.apply([workload])
-    report = _asked(workload).asked
+    report = _asked(workload).dry_run
     assert report is not None
     assert [(one.applied, one.refusal) for one in report.report.verdicts] == [(True, ""), (False, "")]
 

@@ -17,7 +17,7 @@ pkg/controller/daemon/util/daemonset_util.go (ReplaceDaemonSetPodNodeNameNodeAff
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Final
 
@@ -35,7 +35,6 @@ from podrules.node.reachability import NodeReach
 from podrules.pod.tolerations import NO_EXECUTE
 from podrules.scheduling.placement.binding import devices_freed, make_room, with_pod
 from podrules.scheduling.placement.claims import claim_problems
-from podrules.scheduling.placement.controllers import daemon_pods
 from podrules.scheduling.placement.likely import likely_placement, named_placement, rejected_groups
 from podrules.scheduling.placement.outcome import Placement, PlacementOutcome, RejectedGroup, RejectedNode
 from podrules.scheduling.placement.planned import DaemonNodes, PlannedVictim
@@ -62,12 +61,21 @@ class Existing(Enum):
     """Each goes once the new one is there (maxSurge)."""
 
 
-class Daemons(Struct, frozen=True):
+Before = Callable[[int, Situation], Situation]
+"""Gives a pod by its number, with its claims, before a cluster."""
+
+
+class DaemonSet(Struct, frozen=True):
     """A DaemonSet and the pods that it needs."""
 
-    own: tuple[Pod, ...] = ()
+    own: tuple[Pod, ...]
     """The pods that it has and that have not finished."""
-    existing: Existing = Existing.KEPT
+    existing: Existing
+    """What becomes of them."""
+    reach: NodeReach | None
+    """Whether the node answers that the template names; None: not known, or it names none."""
+    before: Before
+    """Gives its pods."""
 
 
 class DaemonSetVerdicts(Struct, frozen=True):
@@ -98,21 +106,6 @@ class PlacedDaemons(Struct, frozen=True):
     """What the others meet, each on its own node; None: there are none."""
 
 
-Before = Callable[[int, Situation], Situation]
-"""Gives a pod by its number, with its claims, before a cluster."""
-
-
-def daemons_of(pod: Pod, pods: Iterable[Pod], existing: Existing) -> Daemons:
-    """A DaemonSet with the pods that it has.
-
-    Args:
-        pod: Its next pod, named as the DaemonSet.
-        pods: Of the cluster.
-        existing: What becomes of them.
-    """
-    return Daemons(daemon_pods(pod.metadata, pods), existing)
-
-
 def existing_pods(strategy: UpdateStrategy, *, more: bool) -> Existing:
     """What happens to the pods that a DaemonSet has.
 
@@ -122,16 +115,12 @@ def existing_pods(strategy: UpdateStrategy, *, more: bool) -> Existing:
     """
     if more:
         return Existing.KEPT
-    return Existing.BESIDE if _allows_surge(strategy) else Existing.REPLACED
-
-
-def _allows_surge(strategy: UpdateStrategy) -> bool:
-    """Whether a new pod may come while the old one is there (AllowsSurge)."""
     rolling = strategy.rolling_update
     if strategy.type not in {"", "RollingUpdate"} or rolling is None or rolling.max_surge is None:
-        return False
+        return Existing.REPLACED
+    # A new pod may come while the old one is there (AllowsSurge).
     number = str(rolling.max_surge).removesuffix("%")
-    return number.isdecimal() and whole_number(number) > 0
+    return Existing.BESIDE if number.isdecimal() and whole_number(number) > 0 else Existing.REPLACED
 
 
 def chosen_nodes(situation: Situation) -> DaemonSetVerdicts:
@@ -152,58 +141,17 @@ def chosen_nodes(situation: Situation) -> DaemonSetVerdicts:
 
 
 def place_daemons(
-    daemons: Daemons,
-    before: Before,
-    situation: Situation,
-    budgets: Sequence[PodDisruptionBudget],
-    *,
-    preemption: bool,
-    reach: NodeReach | None = None,
+    daemons: DaemonSet, situation: Situation, budgets: Sequence[PodDisruptionBudget], *, preemption: bool
 ) -> PlacedDaemons:
-    """Put a pod on each node that its controller chooses.
+    """Put a pod on each node that the controller of a DaemonSet chooses.
 
     Args:
         daemons: The DaemonSet.
-        before: Gives its pods.
         situation: Its next pod, and the cluster.
         budgets: What they allow.
         preemption: Whether pods of lower priority may have to go.
-        reach: Whether the node answers that the template names; None: not known, or it names none.
     """
-    chosen = chosen_nodes(situation)
-    kept, removed, gone = _existing(daemons, chosen, situation)
-    held = frozenset() if daemons.existing is Existing.BESIDE else kept
-    rows = [row for row in np.flatnonzero(chosen.runs).tolist() if row not in held]
-    names = situation.table.names
-    nodes = DaemonNodes(
-        eligible=int(chosen.runs.sum()),
-        kept=tuple(names[row] for row in sorted(kept)),
-        removed=tuple(names[row] for row in removed),
-        without=tuple(rejected_groups(situation, chosen.filtered, every_node=True, remedies=False)),
-    )
-    left = _without(situation, gone)
-    placing = _Placing(before, left, budgets, preemption=preemption)
-    first = before(0, left)
-    if not pre_enqueue(first.pod, first.snapshot, first.framework, features=first.features).ok:
-        return placing.ended(nodes, len(rows), likely_placement(first) if rows else None)
-    if situation.pod.spec.node_name:
-        return placing.named(nodes, rows, reach)
-    for number, row in enumerate(rows):
-        placing.place(number, row)
-    return placing.ended(nodes, len(rows), placing.pending())
-
-
-def _without(situation: Situation, gone: Sequence[Pod]) -> Situation:
-    """The cluster without some pods, on their nodes and for other pods."""
-    uids = {pod.metadata.uid for pod in gone}
-    others = tuple(pod for pod in situation.snapshot.pods if pod.metadata.uid not in uids)
-    return replace(situation.without_pods(gone), snapshot=devices_freed(replace(situation.snapshot, pods=others), gone))
-
-
-def _existing(
-    daemons: Daemons, chosen: DaemonSetVerdicts, situation: Situation
-) -> tuple[frozenset[int], list[int], list[Pod]]:
-    """The rows that keep a pod, the rows with a deleted pod, and the pods that are gone."""
+    chosen, names = chosen_nodes(situation), situation.table.names
     kept: set[int] = set()
     removed: set[int] = set()
     gone: list[Pod] = []
@@ -218,7 +166,39 @@ def _existing(
             gone.append(pod)
         else:
             kept.add(row)
-    return frozenset(kept), sorted(removed), gone
+    filled = frozenset[int]() if daemons.existing is Existing.BESIDE else kept
+    rows = [row for row in np.flatnonzero(chosen.runs).tolist() if row not in filled]
+    nodes = DaemonNodes(
+        eligible=int(chosen.runs.sum()),
+        kept=tuple(names[row] for row in sorted(kept)),
+        removed=tuple(names[row] for row in sorted(removed)),
+        without=tuple(rejected_groups(situation, chosen.filtered, every_node=True, remedies=False)),
+    )
+    # The cluster without these pods, on their nodes and for other pods.
+    uids = {pod.metadata.uid for pod in gone}
+    others = replace(
+        situation.snapshot, pods=tuple(pod for pod in situation.snapshot.pods if pod.metadata.uid not in uids)
+    )
+    left = replace(situation.without_pods(gone), snapshot=devices_freed(others, gone))
+    placing, first = _Placing(daemons.before, left, budgets, preemption=preemption), daemons.before(0, left)
+    if not pre_enqueue(first.pod, first.snapshot, first.framework, features=first.features).ok:
+        pending = likely_placement(first) if rows else None
+    elif situation.pod.spec.node_name:
+        pending = placing.named(rows, daemons.reach)
+    else:
+        for number, row in enumerate(rows):
+            placing.place(number, row)
+        pending = placing.pending()
+    return PlacedDaemons(
+        situation=placing.situation,
+        budgets=placing.budgets,
+        nodes=nodes,
+        wanted=len(rows),
+        unaided=tuple(placing.unaided),
+        aided=tuple(placing.aided),
+        victims=tuple(placing.victims),
+        pending=pending,
+    )
 
 
 class _Placing:
@@ -227,83 +207,89 @@ class _Placing:
     def __init__(
         self, before: Before, situation: Situation, budgets: Sequence[PodDisruptionBudget], *, preemption: bool
     ) -> None:
-        self._before = before
-        self._situation = situation
-        self._budgets = budgets
-        self._preemption = preemption
-        self._unaided: list[int] = []
-        self._aided: list[int] = []
-        self._victims: list[PlannedVictim] = []
+        self.situation, self.budgets = situation, budgets
+        self.unaided: list[int] = []
+        self.aided: list[int] = []
+        self.victims: list[PlannedVictim] = []
+        self._before, self._preemption = before, preemption
         self._stuck: dict[tuple[str, tuple[str, ...]], list[_Stuck]] = {}
 
     def place(self, number: int, row: int) -> None:
         """Place a pod on its node, if it fits or preemption makes room."""
-        at = self._before(number, self._situation)
+        at = self._before(number, self.situation)
         at = replace(at, pod=_for_node(at.pod, at.table.names[row]))
         filtered = at.filtered()
         if filtered.fits(row) and not filtered.error:
-            self._situation = with_pod(at, filtered, row)
-            self._unaided.append(row)
+            self.situation = with_pod(at, filtered, row)
+            self.unaided.append(row)
             return
-        room = make_room(at, filtered, self._budgets) if self._preemption else None
-        if room is None:
-            self._note(at, filtered, row)
+        room = make_room(at, filtered, self.budgets) if self._preemption else None
+        if room is not None:
+            self.situation, self.budgets = with_pod(room.situation, filtered, row), room.budgets
+            self.aided.append(row)
+            self.victims += room.victims
             return
-        self._situation, self._budgets = with_pod(room.situation, filtered, row), room.budgets
-        self._aided.append(row)
-        self._victims += room.victims
+        node, judged = RejectedNode(at.table.names[row], (), ()), filtered.pre_filter.status
+        if not judged.ok:
+            status = judged
+        elif not filtered.considered[row]:
+            narrowed = min(filtered.pre_filter.narrowed_by)
+            status = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (filtered.left_out,), narrowed)
+        else:
+            status = filtered.status(row)
+            also = tuple(other for other in filtered.rejecting(row) if other != status.plugin)
+            node = replace(node, facts=facts(filtered, status.plugin, row), also=also)
+        found = self._stuck.setdefault((status.plugin, status.reasons), [])
+        # The tables of one of each kind are enough.
+        first = (found[0].situation, found[0].filtered) if found else (at, filtered)
+        found.append(_Stuck(*first, row, status, node))
 
-    def named(self, nodes: DaemonNodes, rows: Iterable[int], reach: NodeReach | None) -> PlacedDaemons:
-        """The pod of a template that names its node itself: the kubelet admits it or not."""
-        rows = list(rows)
+    def named(self, rows: Sequence[int], reach: NodeReach | None) -> Placement | None:
+        """Place the pods of a template that names its node itself; returns why its kubelet does not admit them."""
         for row in rows:
-            at = self._before(0, self._situation)
+            at = self._before(0, self.situation)
             found = named_placement(at, reach)
             if not found.best:
-                return self.ended(nodes, len(rows), found)
-            self._situation = replace(at, table=at.table.with_pods([(at.pod, at.table.names[row])]))
-            self._unaided.append(row)
-        return self.ended(nodes, len(rows), None)
-
-    def ended(self, nodes: DaemonNodes, wanted: int, pending: Placement | None) -> PlacedDaemons:
-        """The result."""
-        return PlacedDaemons(
-            situation=self._situation,
-            budgets=self._budgets,
-            nodes=nodes,
-            wanted=wanted,
-            unaided=tuple(self._unaided),
-            aided=tuple(self._aided),
-            victims=tuple(self._victims),
-            pending=pending,
-        )
+                return found
+            self.situation = replace(at, table=at.table.with_pods([(at.pod, at.table.names[row])]))
+            self.unaided.append(row)
+        return None
 
     def pending(self) -> Placement | None:
         """Why pods stay Pending, by reason; None: all are placed."""
         if not self._stuck:
             return None
         groups = sorted(self._stuck.items(), key=lambda item: (-len(item[1]), item[0]))
-        first = groups[0][1][0]
-        framework = self._situation.framework
+        first, framework = groups[0][1][0], self.situation.framework
+        rejected: list[RejectedGroup] = []
+        for (plugin, reasons), found in groups:
+            one = found[0]
+            judged = one.filtered.pre_filter.status.ok and bool(one.filtered.considered[one.row])
+            remedy = cheapest_remedy(one.situation, one.filtered, plugin, [one.row]) if judged else None
+            rejected.append(
+                RejectedGroup(
+                    plugin=plugin,
+                    reasons=reasons,
+                    count=len(found),
+                    alone=sum(not stuck.node.also for stuck in found),
+                    preemption_may_help=any(stuck.status.code is Code.UNSCHEDULABLE for stuck in found),
+                    nodes=tuple(stuck.node for stuck in found),
+                    remedy=None if remedy is None else remedy[1],
+                    keys=shared_keys(stuck.node.facts for stuck in found),
+                )
+            )
         return Placement(
             outcome=PlacementOutcome.UNSCHEDULABLE,
-            scheduler_name=self._situation.pod.spec.scheduler_name,
+            scheduler_name=self.situation.pod.spec.scheduler_name,
             message=first.filtered.error or first.filtered.message,
             nodes=sum(len(group) for _, group in groups),
-            rejected=tuple(_group(plugin, reasons, found) for (plugin, reasons), found in groups),
+            rejected=tuple(rejected),
             claims=claim_problems(first.filtered),
             preemption_disabled=framework.preemption_disabled,
-            verified=self._situation.features.verified,
+            verified=self.situation.features.verified,
             unknown_plugins=framework.unknown,
-            extenders=tuple(one.url_prefix for one in framework.extenders_of(self._situation.pod)),
+            extenders=tuple(one.url_prefix for one in framework.extenders_of(self.situation.pod)),
         )
-
-    def _note(self, at: Situation, filtered: FilterResult, row: int) -> None:
-        status = _status(filtered, row)
-        found = self._stuck.setdefault((status.plugin, status.reasons), [])
-        # The tables of one of each kind are enough.
-        kept = at if not found else found[0].situation, filtered if not found else found[0].filtered
-        found.append(_Stuck(*kept, row, status, _rejected(filtered, status.plugin, row)))
 
 
 class _Stuck(Struct, frozen=True):
@@ -315,39 +301,6 @@ class _Stuck(Struct, frozen=True):
     row: int
     status: Status
     node: RejectedNode
-
-
-def _group(plugin: str, reasons: tuple[str, ...], found: Sequence[_Stuck]) -> RejectedGroup:
-    first = found[0]
-    judged = first.filtered.pre_filter.status.ok and bool(first.filtered.considered[first.row])
-    remedy = cheapest_remedy(first.situation, first.filtered, plugin, [first.row]) if judged else None
-    return RejectedGroup(
-        plugin=plugin,
-        reasons=reasons,
-        count=len(found),
-        alone=sum(not stuck.node.also for stuck in found),
-        preemption_may_help=any(stuck.status.code is Code.UNSCHEDULABLE for stuck in found),
-        nodes=tuple(stuck.node for stuck in found),
-        remedy=None if remedy is None else remedy[1],
-        keys=shared_keys(stuck.node.facts for stuck in found),
-    )
-
-
-def _status(filtered: FilterResult, row: int) -> Status:
-    """Why its node does not take a pod."""
-    if not filtered.pre_filter.status.ok:
-        return filtered.pre_filter.status
-    if not filtered.considered[row]:
-        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (filtered.left_out,), min(filtered.pre_filter.narrowed_by))
-    return filtered.status(row)
-
-
-def _rejected(filtered: FilterResult, plugin: str, row: int) -> RejectedNode:
-    name = filtered.context.table.names[row]
-    if not filtered.pre_filter.status.ok or not filtered.considered[row]:
-        return RejectedNode(name, (), ())
-    others = tuple(other for other in filtered.rejecting(row) if other != plugin)
-    return RejectedNode(name, facts(filtered, plugin, row), others)
 
 
 def _for_node(pod: Pod, name: str) -> Pod:

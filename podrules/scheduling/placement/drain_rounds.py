@@ -22,10 +22,9 @@ from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.node.reachability import NodeReach
 from podrules.scheduling.placement.binding import devices_freed
 from podrules.scheduling.placement.drain import HELD, Drain, DrainPlan, cordoned_node, drain_plan, is_silent
-from podrules.scheduling.placement.plan import Demand, Placing, queue_key, with_unaided
+from podrules.scheduling.placement.plan import PlacementRequest, Placing, PlanCluster, with_unaided
 from podrules.scheduling.placement.planned import PlannedSpec, UnmovedPod
 from podrules.scheduling.scheduler.framework.interface import is_planned
-from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.workload.disruption import recounted
 
 _UNSCHEDULABLE: Final = PodStatus(conditions=(Condition("PodScheduled", "False", "Unschedulable"),))
@@ -35,7 +34,7 @@ class DrainResult(Struct, frozen=True):
     """The result for the pods of drained nodes, and for the pods that are placed after them."""
 
     specs: dict[int, PlannedSpec]
-    """By the demand's index."""
+    """By the request's index."""
     unmoved: tuple[UnmovedPod, ...]
     stuck: dict[str, int]
     """By silent node, how many pods stay Terminating; 0 if budgets protect all of them."""
@@ -48,28 +47,27 @@ class DrainResult(Struct, frozen=True):
 
 
 def place_drained(
-    demands: Sequence[Demand], drain: Drain, table: NodeTable, snapshot: ClusterSnapshot, *, preemption: bool
+    requests: Sequence[PlacementRequest], drain: Drain, cluster: PlanCluster, *, preemption: bool
 ) -> DrainResult:
-    """Drain the nodes, cordoned before unless one by one, and place all demands.
+    """Drain the nodes, cordoned before unless one by one, and place all requests.
 
     Args:
-        demands: One of origin ``drain`` for each pod that may be evicted, and what else is asked for.
+        requests: One of origin ``drain`` for each pod that may be evicted, and what else is asked for.
         drain: The nodes.
-        table: Of the snapshot.
-        snapshot: With all pods still there.
+        cluster: With all pods still there.
         preemption: Whether pods of lower priority may have to go.
     """
-    found = _Rounds(demands, drain, Placing(table, snapshot, demands, preemption=preemption)).run()
-    alone = Placing(table, snapshot, demands, preemption=False)
-    return replace(found, specs=with_unaided(found.specs, lambda: _Rounds(demands, drain, alone).run().specs))
+    found = _Rounds(requests, drain, Placing(cluster, requests, preemption=preemption)).run()
+    alone = Placing(cluster, requests, preemption=False)
+    return replace(found, specs=with_unaided(found.specs, lambda: _Rounds(requests, drain, alone).run().specs))
 
 
 class _Rounds:
     """One run over all nodes."""
 
-    def __init__(self, demands: Sequence[Demand], drain: Drain, placing: Placing) -> None:
-        self._demands, self._drain, self._placing = demands, drain, placing
-        pods = [demand.situation.pod.metadata.place if demand.origin == "drain" else None for demand in demands]
+    def __init__(self, requests: Sequence[PlacementRequest], drain: Drain, placing: Placing) -> None:
+        self._requests, self._drain, self._placing = requests, drain, placing
+        pods = [request.pod.metadata.place if request.origin == "drain" else None for request in requests]
         self._of_pod = {place: index for index, place in enumerate(pods) if place is not None}
         self._others = [index for index, place in enumerate(pods) if place is None]
         self._specs: dict[int, PlannedSpec] = {}
@@ -102,7 +100,7 @@ class _Rounds:
         """Evict a node's pods until none is left, or budgets protect the rest."""
         own, waits = self._pods_on(node.name), False
         while True:
-            pending = (replace(self._demands[index].situation.pod, status=_UNSCHEDULABLE) for index in self._pending())
+            pending = (replace(self._requests[index].pod, status=_UNSCHEDULABLE) for index in self._pending())
             others = (pod for pod in self._placing.snapshot.pods if pod.spec.node_name != node.name)
             step = drain_plan([*own, *others, *pending], self._placing.budgets, node.name, node, self._drain.at)
             yield step
@@ -143,10 +141,10 @@ class _Rounds:
         return gone
 
     def _place(self, indexes: Iterable[int]) -> None:
-        """Place demands by priority; one that moves again keeps its earlier notes."""
-        demands = self._demands
-        for index in sorted(indexes, key=lambda one: queue_key(demands[one].origin, demands[one].situation.pod)):
-            spec, before = self._placing.place(demands[index]), self._specs.get(index)
+        """Place requests by priority; one that moves again keeps its earlier notes."""
+        requests = self._requests
+        for index in sorted(indexes, key=lambda one: requests[one].queue_key):
+            spec, before = self._placing.place(requests[index]), self._specs.get(index)
             if before is not None:
                 said = {"leaves": before.leaves, "waits": before.waits, "until_back": before.until_back}
                 stopped, victims = spec.stopped or before.stopped, (*before.victims, *spec.victims)
@@ -162,5 +160,5 @@ class _Rounds:
         self._place(pending)
         for index in set(pending).difference(self._pending()):
             self._specs[index] = replace(self._specs[index], until_back=node)
-            pod = self._demands[index].situation.pod
+            pod = self._requests[index].pod
             self._placing.budgets = recounted(self._placing.budgets, came=[pod])

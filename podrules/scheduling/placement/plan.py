@@ -21,7 +21,8 @@ Source: pkg/scheduler/framework/plugins/queuesort/priority_sort.go and pkg/sched
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Final
 
@@ -29,17 +30,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.admission.admitted_pod import QuotaRoom
+from podrules.api.model.event import Event
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.api.model.selectors import SelectorError
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.storage import PersistentVolumeClaim
+from podrules.api.model.workload import Workload
 from podrules.node.reachability import NodeReach
 from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.binding import best_row, make_room, with_pod
 from podrules.scheduling.placement.claims import with_claims, with_claims_of
-from podrules.scheduling.placement.controllers import new_numbers, replica
-from podrules.scheduling.placement.daemon_sets import Daemons, place_daemons
+from podrules.scheduling.placement.controllers import ControlledPod, OwnPods, new_numbers, replica
+from podrules.scheduling.placement.daemon_sets import DaemonSet, Existing, place_daemons
 from podrules.scheduling.placement.device_claims import with_device_claims
 from podrules.scheduling.placement.likely import likely_placement, named_placement
 from podrules.scheduling.placement.outcome import Placement, PlacementOutcome
@@ -66,45 +69,103 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import 
     left_out,
     spread_state,
 )
+from podrules.scheduling.scheduler.runtime import Framework
+from podrules.workload.made_pod import new_numbers, replica
 
 ZONE: Final = "topology.kubernetes.io/zone"
 MAX_REPLICAS: Final = 100_000
 """For a spec with no number: as many as fit are wanted."""
 
 
-class Demand(Struct, frozen=True):
-    """Pods that are wanted."""
+class PlanCluster(Struct, frozen=True):
+    """The cluster on which a plan places pods."""
+
+    table: NodeTable
+    snapshot: ClusterSnapshot
+    now: datetime | None = None
+    is_list: bool = False
+    """As of `Situation`."""
+    node_events: Mapping[str, Sequence[Event]] = {}
+
+    @classmethod
+    def of(cls, situation: Situation) -> PlanCluster:
+        """The cluster of a pod's situation."""
+        return cls(situation.table, situation.snapshot, situation.now, situation.is_list, situation.node_events)
+
+
+class PlacementRequest(Struct, frozen=True):
+    """Pods of one spec that are to be placed."""
 
     name: str
-    """``deployment/web``: what makes the pods, which labels each of them (`replicas`), and its name."""
-    situation: Situation
-    """Its next pod, as it will be stored, and the cluster as it is."""
+    """``deployment/web``: what makes the pods, which labels each of them (`replica`), and its name."""
+    controlled: ControlledPod
+    """The next pod, as it will be stored, with its controller."""
+    framework: Framework
     replicas: int | None
     """None: as many as fit."""
     first: int = 0
     """The number of the first: ``ordinals.start`` of a StatefulSet."""
     claim_templates: tuple[PersistentVolumeClaim, ...] = ()
     """StatefulSets only."""
-    reach: NodeReach | None = None
-    """Whether the node answers that its pods name themselves; None: not known, or they name none."""
-    there: int = 0
-    """Pods that it has already."""
-    suspended: bool = False
-    """Whether its controller currently makes no pods."""
-    awaited: AwaitedPod | None = None
-    """Which pod its StatefulSet waits for."""
-    daemons: Daemons | None = None
-    """For a DaemonSet, which has one on each node that it chooses, whatever `replicas` says; None: it is none."""
     origin: Origin = "manifest"
     """Why they are wanted."""
+    suspended: bool = False
+    """Whether its controller currently makes no pods."""
     quota: QuotaRoom | None = None
     """The quota that allows fewer than are wanted; None: no quota does."""
+    stateful_set: Workload | None = None
+    """The StatefulSet of the cluster that gets more pods."""
     ordered: bool = False
     """Whether its StatefulSet makes a pod only once the one before is Ready."""
     job: JobSize | None = None
     """How many pods a Job or CronJob makes; None: it is neither."""
     autoscaler: Autoscaler | None = None
-    """The autoscaler that decides its replicas; None: there is none."""
+    """The autoscaler of the files that decides about its replicas; None: none does."""
+    existing: Existing | None = None
+    """What happens to the existing pods of a DaemonSet, which has a pod on each node that it chooses, whatever
+    `replicas` says; None: another kind."""
+    own: OwnPods | None = None
+    """Finds the pods that it has already; None: they do not count."""
+
+    # The cluster decides the rest.
+    unread: tuple[UnreadInput, ...] = ()
+    """The kinds that a cycle of its pods reads and that could not be read."""
+    reach: NodeReach | None = None
+    """Whether the node answers that its pods name themselves; None: not known, or they name none."""
+    there: int = 0
+    """How many pods it has already."""
+    daemons: tuple[Pod, ...] = ()
+    """The existing pods of a DaemonSet that have not finished."""
+    awaited: AwaitedPod | None = None
+    """Which pod its StatefulSet waits for."""
+
+    @property
+    def pod(self) -> Pod:
+        """The next pod, as it will be stored."""
+        return self.controlled.pod
+
+    @property
+    def first_pod(self) -> Pod:
+        """The first pod with all its volumes named: it decides what must be read."""
+        return with_claims_of(self.pod, self.claim_templates)[0]
+
+    @property
+    def queue_key(self) -> tuple[bool, int]:
+        """The order in which the scheduler takes pods: an autoscaler asks for more once the others exist."""
+        return self.origin == "autoscaler", -priority_of(self.pod)
+
+    def on(self, cluster: PlanCluster, table: NodeTable, snapshot: ClusterSnapshot) -> Situation:
+        """The next pod on a cluster as it is by then."""
+        return Situation(
+            self.pod,
+            table,
+            snapshot,
+            self.framework,
+            cluster.now,
+            unread=self.unread,
+            is_list=cluster.is_list,
+            node_events=cluster.node_events,
+        )
 
 
 class _Placed(Struct, frozen=True):
@@ -124,20 +185,15 @@ class _Placed(Struct, frozen=True):
     """The unread objects that may move the placed pods, and all before them, to other nodes."""
 
 
-def queue_key(origin: Origin, pod: Pod) -> tuple[bool, int]:
-    """The order in which the scheduler takes pods: an autoscaler asks for more once the others exist."""
-    return origin == "autoscaler", -priority_of(pod)
+def plan(requests: Sequence[PlacementRequest], cluster: PlanCluster, *, preemption: bool) -> tuple[PlannedSpec, ...]:
+    """Place all of them, in the order of the queue; with `preemption`, pods of lower priority may have to go."""
+    order = sorted(requests, key=lambda one: one.queue_key)
 
+    def placed(*, preemption: bool) -> dict[int, PlannedSpec]:
+        placing = Placing(cluster, requests, preemption=preemption)
+        return {index: placing.place(request) for index, request in enumerate(order)}
 
-def plan(demands: Sequence[Demand], *, preemption: bool) -> tuple[PlannedSpec, ...]:
-    """Place all of them, in the order of the queue.
-
-    Args:
-        demands: All of one cluster: their tables are the same.
-        preemption: Whether pods of lower priority may have to go.
-    """
-    specs = with_unaided(_all_placed(demands, preemption=preemption), lambda: _all_placed(demands, preemption=False))
-    return tuple(specs.values())
+    return tuple(with_unaided(placed(preemption=preemption), lambda: placed(preemption=False)).values())
 
 
 def with_unaided(specs: dict[int, PlannedSpec], alone: Callable[[], dict[int, PlannedSpec]]) -> dict[int, PlannedSpec]:
@@ -152,36 +208,26 @@ def with_unaided(specs: dict[int, PlannedSpec], alone: Callable[[], dict[int, Pl
     return specs
 
 
-def _all_placed(demands: Sequence[Demand], *, preemption: bool) -> dict[int, PlannedSpec]:
-    if not demands:
-        return {}
-    first = demands[0].situation
-    placing = Placing(first.table, first.snapshot, demands, preemption=preemption)
-    order = sorted(demands, key=lambda one: queue_key(one.origin, one.situation.pod))
-    return {index: placing.place(demand) for index, demand in enumerate(order)}
-
-
 class Placing:
     """The cluster as it becomes with each spec that is placed."""
 
-    def __init__(
-        self, table: NodeTable, snapshot: ClusterSnapshot, demands: Sequence[Demand], *, preemption: bool
-    ) -> None:
+    def __init__(self, cluster: PlanCluster, requests: Sequence[PlacementRequest], *, preemption: bool) -> None:
         """Start with the cluster as it is."""
-        self.table, self.snapshot = table, snapshot
-        self.budgets: Sequence[PodDisruptionBudget] = snapshot.pod_disruption_budgets
+        self.table, self.snapshot = cluster.table, cluster.snapshot
+        self.budgets: Sequence[PodDisruptionBudget] = cluster.snapshot.pod_disruption_budgets
+        self._cluster = cluster
         self._count = 0
         self._preemption = preemption
-        self._scheduled = tuple(demand.situation.pod for demand in demands if not demand.situation.pod.spec.node_name)
+        self._scheduled = tuple(request.pod for request in requests if not request.pod.spec.node_name)
         self._moving: tuple[UnreadInput, ...] = ()
 
-    def place(self, demand: Demand) -> PlannedSpec:
+    def place(self, request: PlacementRequest) -> PlannedSpec:
         """Place a spec in the room that the earlier ones left."""
         # Specs may share a name: their position distinguishes their pods.
-        replicas = _Replicas(demand, self._count, self._scheduled)
+        replicas = _Replicas(request, self._cluster, self._count, self._scheduled)
         self._count += 1
-        before = replace(demand.situation, table=self.table, snapshot=self.snapshot)
-        missing = missing_of(first := replicas.before(demand.first, before))
+        before = request.on(self._cluster, self.table, self.snapshot)
+        missing = missing_of(first := replicas.before(request.first, before))
         known = replace(before, framework=known_part(first, missing).framework)
         placed = _place(replicas, known, self.budgets, preemption=self._preemption)
         if placed.rows:
@@ -191,33 +237,31 @@ class Placing:
 
 
 class _Replicas(Struct, frozen=True):
-    """The pods of a demand."""
+    """The pods of a request."""
 
-    demand: Demand
+    request: PlacementRequest
+    cluster: PlanCluster
+    """As it is before anything is placed."""
     place: int
-    """The demand's index among all."""
-    scheduled: tuple[Pod, ...] = ()
-    """The pods of all demands that the scheduler places: with them claims are bound."""
-
-    @property
-    def kind(self) -> str:
-        return self.demand.name.partition("/")[0]
+    """The request's index among all."""
+    scheduled: tuple[Pod, ...]
+    """The pods of all requests that the scheduler places: with them claims are bound."""
 
     @property
     def wanted(self) -> int:
         """How many a quota allows."""
-        most = MAX_REPLICAS if self.demand.replicas is None else self.demand.replicas
-        return most if self.demand.quota is None else min(most, self.demand.quota.pods)
+        most = MAX_REPLICAS if self.request.replicas is None else self.request.replicas
+        return most if self.request.quota is None else min(most, self.request.quota.pods)
 
     def numbers(self) -> Iterator[int]:
-        demand, situation = self.demand, self.demand.situation
-        return islice(new_numbers(situation.pod, self.kind, demand.first, situation.snapshot.pods), self.wanted)
+        request, kind = self.request, self.request.name.partition("/")[0]
+        return islice(new_numbers(request.pod, kind, request.first, self.cluster.snapshot.pods), self.wanted)
 
     def before(self, number: int, situation: Situation) -> Situation:
         """One of them with its claims, in a cluster."""
-        demand = self.demand
-        made = replica(demand.situation.pod, self.kind, number, uid=planned_uid(self.place, number))
-        named, claims = with_claims_of(made, demand.claim_templates)
+        request, kind = self.request, self.request.name.partition("/")[0]
+        made = replica(request.pod, kind, number, uid=planned_uid(self.place, number))
+        named, claims = with_claims_of(made, request.claim_templates)
         pod, snapshot = with_device_claims(named, with_claims(situation.snapshot, claims))
         return replace(situation, pod=pod, snapshot=snapshot)
 
@@ -225,13 +269,20 @@ class _Replicas(Struct, frozen=True):
 def _place(
     replicas: _Replicas, situation: Situation, budgets: Sequence[PodDisruptionBudget], *, preemption: bool
 ) -> _Placed:
-    if replicas.demand.daemons is not None:
-        return _place_daemons(replicas, replicas.demand.daemons, situation, budgets, preemption=preemption)
-    rows: list[int] = []
+    request = replicas.request
+    if request.existing is not None:
+        daemons = DaemonSet(request.daemons, request.existing, request.reach, replicas.before)
+        found = place_daemons(daemons, situation, budgets, preemption=preemption)
+        then, rows = found.situation, (*found.unaided, *found.aided)
+        placed = _Placed(
+            then.table, then.snapshot, found.budgets, rows, found.victims, found.pending, len(found.unaided)
+        )
+        return replace(placed, daemon=found.nodes, wanted=found.wanted)
+    taken: list[int] = []
     victims: list[PlannedVictim] = []
     unaided: int | None = None
     stopped = None
-    first = replicas.before(replicas.demand.first, situation)
+    first = replicas.before(request.first, situation)
     if first.pod.spec.node_name:
         return _place_named(replicas, situation, budgets)
     if not pre_enqueue(first.pod, first.snapshot, first.framework, features=first.features).ok:
@@ -243,95 +294,72 @@ def _place(
         if row is None:
             room = make_room(situation, filtered, budgets) if preemption else None
             if room is None:
-                waiting = max(1, replicas.wanted - len(rows)) if replicas.demand.replicas is not None else 1
-                stopped = likely_placement(
-                    replace(situation, waiting=waiting, is_extra=replicas.demand.origin == "more")
-                )
+                waiting = max(1, replicas.wanted - len(taken)) if request.replicas is not None else 1
+                stopped = likely_placement(replace(situation, waiting=waiting, is_extra=request.origin == "more"))
                 break
             row, situation, budgets = room.row, room.situation, room.budgets
             victims += room.victims
-            unaided = len(rows) if unaided is None else unaided
-        rows.append(row)
+            unaided = len(taken) if unaided is None else unaided
+        taken.append(row)
         situation = with_pod(situation, filtered, row)
-    alone = len(rows) if unaided is None else unaided
-    return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), tuple(victims), stopped, alone)
-
-
-def _place_daemons(
-    replicas: _Replicas,
-    daemons: Daemons,
-    situation: Situation,
-    budgets: Sequence[PodDisruptionBudget],
-    *,
-    preemption: bool,
-) -> _Placed:
-    """A pod on each node of a DaemonSet."""
-    reach = replicas.demand.reach
-    found = place_daemons(daemons, replicas.before, situation, budgets, preemption=preemption, reach=reach)
-    then = found.situation
-    rows = (*found.unaided, *found.aided)
-    return _Placed(
-        then.table,
-        then.snapshot,
-        found.budgets,
-        rows,
-        found.victims,
-        found.pending,
-        len(found.unaided),
-        found.nodes,
-        found.wanted,
-    )
+    alone = len(taken) if unaided is None else unaided
+    return _Placed(situation.table, situation.snapshot, budgets, tuple(taken), tuple(victims), stopped, alone)
 
 
 def _place_named(replicas: _Replicas, situation: Situation, budgets: Sequence[PodDisruptionBudget]) -> _Placed:
     """Pods that name their node themselves: its kubelet takes one after the other."""
     rows: list[int] = []
+    stopped = None
     for number in replicas.numbers():
         situation = replicas.before(number, situation)
         pods = (*situation.snapshot.pods, *replicas.scheduled)
         with_others = replace(situation, snapshot=replace(situation.snapshot, pods=pods))
-        found = named_placement(with_others, replicas.demand.reach)
+        found = named_placement(with_others, replicas.request.reach)
         if not found.best:
-            return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), (), found, len(rows))
+            stopped = found
+            break
         rows.append(situation.table.index[found.best[0]])
         situation = replace(situation, table=situation.table.with_pods([(situation.pod, found.best[0])]))
-    return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), (), None, len(rows))
+    return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), (), stopped, len(rows))
 
 
 def _planned(replicas: _Replicas, placed: _Placed) -> PlannedSpec:
-    demand = replicas.demand
+    request, cluster, pod = replicas.request, replicas.cluster, replicas.request.pod
     names, zones = placed.table.names, placed.table.label(ZONE)
     by_zone = Counter(zones.values[code] if (code := zones.codes[row]) >= 0 else "" for row in placed.rows)
-    pod = demand.situation.pod
-    full = demand.replicas is None and len(placed.rows) == MAX_REPLICAS
     condition = pod.status.condition("PodScheduled")
-    assumed, proven = _assumed(placed, demand.replicas if placed.daemon is None else placed.wanted)
+    wanted = request.replicas if placed.daemon is None else placed.wanted
+    assumed, proven = _assumed(placed, wanted)
+    holds_back = ""
+    if request.ordered and placed.stopped is not None:
+        # The pod after those that are placed.
+        number = next(islice(replicas.numbers(), len(placed.rows), None), request.first)
+        holds_back = f"{pod.metadata.name}-{number}"
+    end = replicas.before(request.first, request.on(cluster, placed.table, cluster.snapshot))
     return PlannedSpec(
-        name=demand.name,
+        name=request.name,
         namespace=pod.metadata.namespace,
         priority=priority_of(pod),
-        wanted=demand.replicas if placed.daemon is None else placed.wanted,
+        wanted=wanted,
         placed=len(placed.rows),
         without_preemption=placed.unaided,
         nodes=dict(Counter(names[row] for row in placed.rows).most_common()),
         nodes_unaided=dict(Counter(names[row] for row in placed.rows[: placed.unaided]).most_common()),
         zones=dict(sorted(by_zone.items())),
         # The pod of a DaemonSet has no domain but its node.
-        spread=()
-        if placed.daemon is not None
-        else tuple(_achieved(replicas.before(demand.first, replace(demand.situation, table=placed.table)))),
+        spread=() if placed.daemon is not None else tuple(_achieved(end)),
         victims=placed.victims,
         stopped=placed.stopped,
-        limit=MAX_REPLICAS if full else None,
-        there=demand.there,
-        suspended=demand.suspended,
-        awaited=demand.awaited,
+        limit=MAX_REPLICAS if request.replicas is None and len(placed.rows) == MAX_REPLICAS else None,
+        there=request.there,
+        suspended=request.suspended,
+        awaited=request.awaited,
         daemon=placed.daemon,
-        holds_back=_next_name(replicas, placed) if demand.ordered and placed.stopped is not None else "",
-        job=demand.job,
-        autoscaler=demand.autoscaler,
-        origin=demand.origin,
-        quota=demand.quota,
+        holds_back=holds_back,
+        job=request.job,
+        autoscaler=request.autoscaler,
+        origin=request.origin,
+        quota=request.quota,
         assumed=assumed,
         proven=proven,
         scheduler_message=condition.message if condition is not None and condition.status == "False" else "",
@@ -352,12 +380,6 @@ def _assumed(placed: _Placed, wanted: int | None) -> tuple[tuple[UnreadInput, ..
         return (), True
     found = missing.moving(victims=any(not one.leaving for one in placed.victims))
     return tuple(found), not any(map(missing.decides_fit, missing.unread))
-
-
-def _next_name(replicas: _Replicas, placed: _Placed) -> str:
-    """The name of the pod after those that are placed."""
-    number = next(islice(replicas.numbers(), len(placed.rows), None), replicas.demand.first)
-    return f"{replicas.demand.situation.pod.metadata.name}-{number}"
 
 
 def _achieved(end: Situation) -> Iterator[AchievedSpread]:

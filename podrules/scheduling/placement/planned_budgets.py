@@ -23,9 +23,9 @@ from msgspec import Struct
 from podrules.api.controller_labels import INDEX_LABEL
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget
-from podrules.scheduling.placement.controllers import replica
 from podrules.scheduling.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec
 from podrules.workload.disruption import CoveredPods, SelectingBudgets, budget_room
+from podrules.workload.made_pod import replica
 
 _KINDS: Final = {
     "pod": "",

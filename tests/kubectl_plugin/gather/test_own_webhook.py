@@ -447,10 +447,10 @@ def test_priority_plugin_adds_only_default_class(default: str, monkeypatch: pyte
     (manifest,) = read_manifests([document], "shop")
     assert isinstance(manifest, PodManifest)
     (asked,) = dry_run.with_dry_runs([manifest], Gatherer(source), ClusterOptions(), Validation.STRICT)
-    assert asked.asked is not None
-    added = {one.what: one.by for one in asked.asked.report.added}
+    assert asked.dry_run is not None
+    added = {one.what: one.by for one in asked.dry_run.report.added}
     assert added == {"priority 100": "Priority", "priorityClassName low": "Priority" if default == "low" else ""}
-    stored = asked.asked.pod
+    stored = asked.dry_run.pod
     assert stored is not None
     classes = {one["metadata"]["name"]: from_object(one, PriorityClass) for one in objects}
     admitted = admitted_by_server(manifest.pod, stored, AdmissionObjects(priority_classes=classes))

@@ -8,8 +8,10 @@ from typing import Any
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.scheduling.placement.controllers import ControlledPod
 from podrules.scheduling.placement.likely import likely_placement
 from podrules.scheduling.placement.outcome import Placement, RejectedGroup
+from podrules.scheduling.placement.plan import PlacementRequest
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.scheduler.framework.answers import CandidateChange
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
@@ -84,3 +86,9 @@ def only_change(placement: Placement, plugin: str) -> CandidateChange:
     assert remedy is not None
     (change,) = remedy.changes
     return change
+
+
+def placement_request(name: str, wanted: Situation, replicas: int | None, **fields: Any) -> PlacementRequest:
+    """A request for pods like that of a situation."""
+    fields = {"unread": wanted.unread, **fields}
+    return PlacementRequest(name, ControlledPod(wanted.pod), wanted.framework, replicas, **fields)

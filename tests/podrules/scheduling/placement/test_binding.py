@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from podrules.api.model.decode import from_object
 from podrules.api.model.storage import PersistentVolumeClaim
-from podrules.scheduling.placement.plan import Demand, plan
+from podrules.scheduling.placement.plan import PlanCluster, plan
 from podrules.scheduling.placement.planned import PlannedSpec
-from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, situation
+from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, placement_request, situation
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 CSI = "disk.csi.example.com"
@@ -58,11 +58,13 @@ def placed(
 ) -> tuple[PlannedSpec, ...]:
     lists = {"nodes": NODES, **lists}
     cluster = situation(specs[0][1], **lists)
-    demands = [
-        Demand(name, replace(cluster, pod=situation(pod, []).pod), replicas, first, tuple(templates))
+    requests = [
+        placement_request(
+            name, replace(cluster, pod=situation(pod, []).pod), replicas, first=first, claim_templates=tuple(templates)
+        )
         for name, pod, replicas, templates in specs
     ]
-    return plan(demands, preemption=False)
+    return plan(requests, PlanCluster.of(cluster), preemption=False)
 
 
 def mounting(claim: str, name: str = "web") -> Json:

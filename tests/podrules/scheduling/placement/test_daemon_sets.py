@@ -12,11 +12,19 @@ from podrules.api.model.affinity import Toleration
 from podrules.api.model.decode import from_object
 from podrules.api.model.workload import UpdateStrategy
 from podrules.pod.tolerations import daemon_tolerations, with_daemon_tolerations
-from podrules.scheduling.placement.daemon_sets import Daemons, Existing, chosen_nodes, daemons_of, existing_pods
-from podrules.scheduling.placement.plan import Demand, plan
+from podrules.scheduling.placement.controllers import OwnPods
+from podrules.scheduling.placement.daemon_sets import Existing, chosen_nodes, existing_pods
+from podrules.scheduling.placement.plan import PlanCluster, plan
 from podrules.scheduling.placement.planned import DaemonNodes, PlannedSpec
 from podrules.scheduling.placement.situation import Situation
-from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, make_taint, situation
+from tests.podrules.scheduling.placement.building import (
+    Json,
+    make_node,
+    make_pod,
+    make_taint,
+    placement_request,
+    situation,
+)
 
 OWN: Final = {"type": "production"}
 """The labels of upstream's test-node."""
@@ -39,8 +47,9 @@ def placed(
     **pod: Any,
 ) -> PlannedSpec:
     at = daemon(nodes, pods, **pod)
-    daemons = daemons_of(at.pod, at.snapshot.pods, existing)
-    return plan([Demand("daemonset/agent", at, None, daemons=daemons)], preemption=preemption)[0]
+    own = tuple(OwnPods("daemonset", at.pod.metadata).unfinished(at.snapshot.pods))
+    request = placement_request("daemonset/agent", at, None, existing=existing, daemons=own)
+    return plan([request], PlanCluster.of(at), preemption=preemption)[0]
 
 
 def nodes_of(spec: PlannedSpec) -> DaemonNodes:
@@ -204,7 +213,7 @@ def test_surge(strategy: Json, beside: bool) -> None:
 def test_daemon_set_and_deployment_share_the_room() -> None:
     nodes = [make_node("a"), make_node("b")]
     first = daemon(nodes, cpu="3", priority=10)
-    web = Demand("deployment/web", replace(first, pod=situation(make_pod("web", cpu="2"), nodes).pod), 2)
-    agents = Demand("daemonset/agent", first, None, daemons=Daemons())
-    found = plan([web, agents], preemption=True)
+    web = placement_request("deployment/web", replace(first, pod=situation(make_pod("web", cpu="2"), nodes).pod), 2)
+    agents = placement_request("daemonset/agent", first, None, existing=Existing.KEPT)
+    found = plan([web, agents], PlanCluster.of(first), preemption=True)
     assert [(spec.name, spec.placed) for spec in found] == [("daemonset/agent", 2), ("deployment/web", 0)]

@@ -15,11 +15,11 @@ from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.node.reachability import NodeReach, Reach
 from podrules.scheduling.placement.drain import Drain
 from podrules.scheduling.placement.drain_rounds import place_drained
-from podrules.scheduling.placement.plan import Demand, plan
+from podrules.scheduling.placement.plan import PlanCluster, plan
 from podrules.scheduling.placement.planned import PlannedSpec
 from podrules.scheduling.placement.what_if import excluding_nodes, without_pods
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, situation
+from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, placement_request, situation
 
 DRIVER = "gpu.example.com"
 CLASSES = [{"metadata": {"name": "gpu"}, "spec": {}}]
@@ -73,7 +73,11 @@ def of_claim() -> Json:
 
 def placed(pod: Json, replicas: int | None, name: str = "deployment/web", **lists: Any) -> PlannedSpec:
     cluster = situation(pod, **{"nodes": NODES, "deviceClasses": CLASSES, **lists})
-    (found,) = plan([Demand(name, replace(cluster, pod=situation(pod, []).pod), replicas)], preemption=False)
+    (found,) = plan(
+        [placement_request(name, replace(cluster, pod=situation(pod, []).pod), replicas)],
+        PlanCluster.of(cluster),
+        preemption=False,
+    )
     return found
 
 
@@ -178,7 +182,7 @@ def test_claims_leave_with_excluded_and_drained_nodes() -> None:
     # All pods of the drained node leave; two without a controller are lost.
     before = cluster()
     drain = Drain((NodeReach("a", Reach.ANSWERS, ""),))
-    after = place_drained([], drain, NodeTable(before.nodes, before.pods), before, preemption=False)
+    after = place_drained([], drain, PlanCluster(NodeTable(before.nodes, before.pods), before), preemption=False)
     assert held(after.snapshot) == {"named": False, "shared": True, "unused": True}
 
 
@@ -195,10 +199,12 @@ def test_victims_of_preemption_give_their_devices_back() -> None:
         "resourceSlices": [resource_slice("a", 1, node="a")],
     }
     before = situation(first, pods=[old], **lists)
-    demands = [Demand(f"pod/{pod.metadata.name}", replace(before, pod=pod), 1) for pod in _pods(first, second)]
-    found = plan(demands, preemption=True)
+    requests = [
+        placement_request(f"pod/{pod.metadata.name}", replace(before, pod=pod), 1) for pod in _pods(first, second)
+    ]
+    found = plan(requests, PlanCluster.of(before), preemption=True)
     assert [(spec.placed, len(spec.victims)) for spec in found] == [(1, 1), (1, 0)]
-    without = plan(demands, preemption=False)
+    without = plan(requests, PlanCluster.of(before), preemption=False)
     assert [spec.placed for spec in without] == [0, 0]
 
 

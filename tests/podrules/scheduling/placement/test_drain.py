@@ -12,6 +12,7 @@ from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.node.reachability import NodeReach, Reach
 from podrules.scheduling.placement.drain import Drain, DrainPlan, drain_plan
 from podrules.scheduling.placement.drain_rounds import place_drained
+from podrules.scheduling.placement.plan import PlanCluster
 from podrules.scheduling.placement.what_if import cordoning_nodes
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from tests.podrules.scheduling.placement.building import make_node, make_pod, make_taint
@@ -49,8 +50,8 @@ def drain(
 ) -> tuple[DrainPlan, ClusterSnapshot]:
     plan = drain_plan(snapshot.pods, snapshot.pod_disruption_budgets, name, reach, at)
     before = cordoning_nodes(snapshot, [name])
-    table = NodeTable(before.nodes, before.pods)
-    after = place_drained([], Drain((reach,), at=at), table, before, preemption=False)
+    placed_on = PlanCluster(NodeTable(before.nodes, before.pods), before)
+    after = place_drained([], Drain((reach,), at=at), placed_on, preemption=False)
     assert sum(after.stuck.values()) == plan.stuck
     return plan, after.snapshot
 

@@ -10,7 +10,7 @@ from podrules.api.model.base import ObjectMeta
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import LabelSelector
-from podrules.scheduling.placement.controllers import pods_there
+from podrules.scheduling.placement.controllers import OwnPods
 from tests.podrules.scheduling.placement.building import make_pod
 
 
@@ -44,9 +44,9 @@ PODS = (
 )
 def test_only_own_unfinished_pods_count(kind: str, name: str, count: int) -> None:
     selector = LabelSelector(match_labels={"app": "web"})
-    assert len(pods_there(kind, ObjectMeta(name=name, namespace="default"), selector, PODS)) == count
-    assert len(pods_there(kind, ObjectMeta(name=name, namespace="elsewhere"), selector, PODS)) == 0
+    assert len(OwnPods(kind, ObjectMeta(name=name, namespace="default"), selector).staying(PODS)) == count
+    assert len(OwnPods(kind, ObjectMeta(name=name, namespace="elsewhere"), selector).staying(PODS)) == 0
 
 
 def test_deployment_without_a_selector_has_none() -> None:
-    assert len(pods_there("deployment", ObjectMeta(name="web", namespace="default"), None, PODS)) == 0
+    assert len(OwnPods("deployment", ObjectMeta(name="web", namespace="default"), None).staying(PODS)) == 0

@@ -12,8 +12,15 @@ from podrules.node.reachability import NodeReach, Reach
 from podrules.pod.reading import NOT_IN_FILE, UnreadInput
 from podrules.scheduling.placement.likely import named_placement
 from podrules.scheduling.placement.outcome import ClaimTrouble, NamedFate, NamedNode, Placement
-from podrules.scheduling.placement.plan import Demand, plan
-from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, make_taint, situation
+from podrules.scheduling.placement.plan import PlanCluster, plan
+from tests.podrules.scheduling.placement.building import (
+    Json,
+    make_node,
+    make_pod,
+    make_taint,
+    placement_request,
+    situation,
+)
 from tests.podrules.scheduling.placement.test_claim_problems import claim, storage_class, using, volume
 
 ANSWERS: Final = NodeReach("a", Reach.ANSWERS, "")
@@ -71,7 +78,9 @@ def test_silent_or_deleted_node_starts_nothing() -> None:
 
 def test_replicas_fill_the_node_that_they_name() -> None:
     before = situation(make_pod(on="a", cpu="3"), [make_node("a", taints=[make_taint("dedicated")]), make_node("b")])
-    (found,) = plan([Demand("deployment/web", before, 2, reach=ANSWERS)], preemption=True)
+    (found,) = plan(
+        [placement_request("deployment/web", before, 2, reach=ANSWERS)], PlanCluster.of(before), preemption=True
+    )
     assert (found.placed, found.nodes) == (1, {"a": 1})
     assert found.stopped is not None
     assert found.stopped.named == NamedNode("a", NamedFate.REFUSED, "OutOfcpu")
@@ -143,7 +152,9 @@ def test_unread_kinds_make_it_uncertain(resource: str, fate: NamedFate) -> None:
 def test_replicas_on_a_named_node_wait_for_their_claim() -> None:
     lists = {"persistentVolumeClaims": [DATA], "storageClasses": [LATE]}
     before = situation(using("data", on="a"), [make_node("a"), make_node("b")], **lists)
-    (found,) = plan([Demand("deployment/web", before, 2, reach=ANSWERS)], preemption=True)
+    (found,) = plan(
+        [placement_request("deployment/web", before, 2, reach=ANSWERS)], PlanCluster.of(before), preemption=True
+    )
     assert (found.placed, found.proven) == (0, True)
     assert found.stopped is not None
     assert found.stopped.named == NamedNode("a", NamedFate.WAITS)
@@ -152,8 +163,9 @@ def test_replicas_on_a_named_node_wait_for_their_claim() -> None:
 def test_pod_of_the_same_plan_has_the_claim_bound() -> None:
     lists = {"persistentVolumeClaims": [DATA], "storageClasses": [LATE]}
     nodes = [make_node("a"), make_node("b")]
-    named = Demand("pod/web", situation(using("data", on="a"), nodes, **lists), 1, reach=ANSWERS)
-    through = Demand("pod/through", situation(using("data"), nodes, **lists), 1)
-    for demands in ([named, through], [through, named]):
-        found = {one.name: one.placed for one in plan(demands, preemption=True)}
+    cluster = situation(using("data", on="a"), nodes, **lists)
+    named = placement_request("pod/web", cluster, 1, reach=ANSWERS)
+    through = placement_request("pod/through", situation(using("data"), nodes, **lists), 1)
+    for requests in ([named, through], [through, named]):
+        found = {one.name: one.placed for one in plan(requests, PlanCluster.of(cluster), preemption=True)}
         assert found == {"pod/web": 1, "pod/through": 1}

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from podrules.api.model.pod import PodReference
 from podrules.api.model.pod_reference import PodReference
 from podrules.scheduling.placement.outcome import Placement, PlacementOutcome
-from podrules.scheduling.placement.plan import Demand, plan
+from podrules.scheduling.placement.plan import PlanCluster, plan
 from podrules.scheduling.placement.planned import PlannedSpec
 from podrules.scheduling.scheduler.framework.answers import ChangeKind
 from podrules.scheduling.scheduler.profile import read_profiles
 from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS, new_framework
-from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, situation
+from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, placement_request, situation
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 
@@ -28,11 +29,13 @@ def placed(
     **lists: Any,
 ) -> tuple[PlannedSpec, ...]:
     first = situation(specs[0][0], nodes, pods, **lists)
-    demands = [
-        Demand(f"deployment/{pod['metadata']['name']}", replace(first, pod=situation(pod, nodes).pod), replicas)
+    requests = [
+        placement_request(
+            f"deployment/{pod['metadata']['name']}", replace(first, pod=situation(pod, nodes).pod), replicas
+        )
         for pod, replicas in specs
     ]
-    return plan(demands, preemption=preemption)
+    return plan(requests, PlanCluster.of(first), preemption=preemption)
 
 
 def zoned(name: str, zone: str, **more: Any) -> Json:
@@ -251,7 +254,7 @@ def test_failing_plugin_ends_its_spec_without_preemption() -> None:
     framework = new_framework(read_profiles(configuration, PLUGIN_ARGS)["default-scheduler"])
     old = make_pod("old", on="a", cpu="1", priority=1)
     before = replace(situation(make_pod(priority=10), [make_node("a"), make_node("b")], [old]), framework=framework)
-    (found,) = plan([Demand("deployment/web", before, 2)], preemption=True)
+    (found,) = plan([placement_request("deployment/web", before, 2)], PlanCluster.of(before), preemption=True)
     assert (found.placed, found.victims) == (0, ())
     assert found.stopped is not None
     assert 'plugin "TaintToleration" failed' in found.stopped.message

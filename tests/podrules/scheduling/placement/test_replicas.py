@@ -10,7 +10,7 @@ import pytest
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import LabelSelectorRequirement
-from podrules.scheduling.placement.controllers import replica
+from podrules.workload.made_pod import replica
 from tests.objects import raw_pod
 
 SELECTOR = {"matchLabels": {"app": "web"}}
