@@ -27,7 +27,7 @@ from cluster_io.scheduler_config import twice_in_json
 from cluster_io.source import Source
 from podrules.api.features import VERIFIED
 from podrules.api.model.decode import DecodeError, from_object
-from podrules.api.model.duration import parse_duration
+from podrules.api.model.instant import parse_duration
 from podrules.api.model.kubelet import KubeletConfiguration, KubeletFile
 from podrules.api.schema.strict import decode_struct, unknown_field
 from podrules.api.schema.table import schema

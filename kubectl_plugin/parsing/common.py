@@ -334,7 +334,7 @@ def span(text: str) -> float:
 
 
 def _go_duration(text: str) -> float:
-    from podrules.api.model.duration import DurationError, parse_duration
+    from podrules.api.model.instant import DurationError, parse_duration
 
     try:
         return parse_duration(text).total_seconds()

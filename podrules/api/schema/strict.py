@@ -26,8 +26,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from podrules.api.model.decode import key_text
-from podrules.api.model.duration import DurationError, parse_duration
-from podrules.api.model.instant import instant
+from podrules.api.model.instant import DurationError, instant, parse_duration
 from podrules.api.model.misfit import no_time, unfit
 from podrules.api.model.quantity import Quantity, QuantityError, go_float
 from podrules.api.schema.table import GoType, Schema

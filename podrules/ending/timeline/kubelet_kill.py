@@ -29,7 +29,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.api.model.duration import DurationError, parse_duration
+from podrules.api.model.instant import DurationError, parse_duration
 from podrules.api.model.kubelet import KubeletConfiguration
 from podrules.api.model.pod import ContainerRef, Pod, Probe
 from podrules.ending.deleted_pod import Grace

@@ -43,7 +43,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.api.model.base import Condition
-from podrules.api.model.duration import DurationError, parse_duration
+from podrules.api.model.instant import DurationError, parse_duration
 from podrules.api.model.kubelet import ContainerStats, FsStats, KubeletConfiguration, MemoryStats, NodeStats
 from podrules.api.model.quantity import Quantity, QuantityError, QuantityFormat
 from podrules.pod.resources import EPHEMERAL_STORAGE, MEMORY

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from podrules.api.model.duration import DurationError, parse_duration
+from podrules.api.model.instant import DurationError, parse_duration
 
 
 @pytest.mark.parametrize(

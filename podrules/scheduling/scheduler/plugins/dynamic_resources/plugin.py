@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from podrules.api.features import Features
 from podrules.api.model.base import Model
-from podrules.api.model.duration import parse_duration
+from podrules.api.model.instant import parse_duration
 from podrules.api.model.pod import Pod
 from podrules.api.model.resource import DeviceClass, ResourceClaim
 from podrules.api.model.snapshot import ClusterSnapshot
