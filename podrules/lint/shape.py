@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from podrules.admission.validation.objects import validate
 from podrules.api.model.decode import DecodeError, from_object
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 from podrules.api.schema.strict import decode, unknown_field
 from podrules.api.schema.table import Schema
 from podrules.api.similar_names import nearest_word

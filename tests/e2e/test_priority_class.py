@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podrules.api.model.decode import from_object
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 from podrules.api.model.policy import PriorityClass
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane

@@ -12,7 +12,7 @@ from msgspec import to_builtins
 from podrules.admission.validation import policies
 from podrules.admission.validation.view import Rules, View
 from podrules.api.features import REFERENCE
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PriorityClass
 from podrules.pod.priority import PREEMPT_LOWER_PRIORITY, default_priority_class

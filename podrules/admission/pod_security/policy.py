@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from podrules.admission.validation.errors import invalid
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 from podrules.api.model.quantity import whole_number
 
 LABEL_PREFIX: Final = "pod-security.kubernetes.io/"

@@ -24,7 +24,7 @@ from podrules.admission.validation.errors import (
 from podrules.admission.validation.formats import dns_label, dns_subdomain, label_value, qualified_name
 from podrules.admission.validation.metadata import validate_label_selector
 from podrules.admission.validation.view import PodContext, Rules, View
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -24,7 +24,7 @@ from podrules.admission.validation.security import (
     UNCONFINED,
 )
 from podrules.admission.validation.view import PodContext, View
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 from podrules.pod.priority import CONFIG_MIRROR
 
 _TOLERATIONS: Final = "scheduler.alpha.kubernetes.io/tolerations"

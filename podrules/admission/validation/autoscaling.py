@@ -27,7 +27,7 @@ from podrules.admission.validation.metadata import validate_object_meta
 from podrules.admission.validation.resources import validate_container_resource_name, validate_nonnegative_quantity
 from podrules.admission.validation.view import Rules, View
 from podrules.api.model.decode import DecodeError, from_object
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 from podrules.api.model.quantity import Quantity
 
 _DECLARED_SINCE: Final = 37

@@ -27,7 +27,7 @@ from podrules.admission.validation.resources import validate_container_resources
 from podrules.admission.validation.security import validate_security_context
 from podrules.admission.validation.view import PodContext, Rules, View
 from podrules.admission.validation.volumes import validate_volume_devices, validate_volume_mounts
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 
 _MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
 _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")

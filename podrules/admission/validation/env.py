@@ -24,7 +24,7 @@ from podrules.admission.validation.formats import (
     qualified_name,
 )
 from podrules.admission.validation.view import Rules, View
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 
 _FIELDS: Final = frozenset(
     {

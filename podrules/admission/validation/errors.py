@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from podrules.admission.validation.formats import Problems, percent
 from podrules.admission.validation.view import View
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 from podrules.api.model.quantity import Quantity, go_float, whole_number
 
 _SHORT: Final = {

@@ -12,7 +12,7 @@ from typing import Any, Final
 from podrules.admission.validation.errors import TypedText, forbidden, invalid, required, too_long, unsupported
 from podrules.admission.validation.formats import Problems, dns_label, label_value, name_prefix, qualified_name, size
 from podrules.admission.validation.view import Rules, View
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 from podrules.api.model.selectors import LabelSelector, LabelSelectorRequirement, Selector
 
 _ANNOTATIONS_SIZE: Final = 256 * 1024

@@ -33,7 +33,7 @@ from podrules.admission.validation.workloads import (
     validate_replication_controller,
     validate_stateful_set,
 )
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 
 _KINDS: Final[Mapping[tuple[str, str], Callable[[View, Rules], Iterator[FieldError]]]] = {
     ("v1", "LimitRange"): validate_limit_range,

@@ -53,7 +53,7 @@ from podrules.admission.validation.security import (
 )
 from podrules.admission.validation.view import PodContext, Rules, View
 from podrules.admission.validation.volumes import kept_volumes, named_volumes, validate_volumes
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 from podrules.pod.priority import CONFIG_MIRROR
 
 

@@ -38,7 +38,7 @@ from podrules.admission.validation.resources import (
     validate_resource_value,
 )
 from podrules.admission.validation.view import Rules, View
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 from podrules.api.model.policy import LimitRangeItem
 from podrules.api.model.quantity import Quantity
 from podrules.pod.defaults import default_limit_range_item

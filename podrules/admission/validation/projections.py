@@ -22,7 +22,7 @@ from podrules.admission.validation.formats import (
 )
 from podrules.admission.validation.metadata import shown_selector, validate_annotations_size, validate_label_selector
 from podrules.admission.validation.view import Rules, View
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 
 _MOST_MODE: Final = 0o777
 _LEAST_EXPIRATION: Final = 10 * 60

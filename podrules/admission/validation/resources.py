@@ -27,7 +27,7 @@ from podrules.admission.validation.view import PodContext, Rules, View
 from podrules.api.features import Features
 from podrules.api.model.base import ResourceList
 from podrules.api.model.decode import from_object
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 from podrules.api.model.pod import Container, Pod, ResourceRequirements
 from podrules.api.model.quantity import Quantity, QuantityError
 from podrules.pod.defaults import rounded_list, stored_pod

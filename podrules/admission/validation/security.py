@@ -23,7 +23,7 @@ from podrules.admission.validation.errors import (
 )
 from podrules.admission.validation.formats import dns_subdomain, in_range, is_padded, relative_path, size
 from podrules.admission.validation.view import PodContext, View
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 
 _MAX_ID: Final = 2**31 - 1
 _PROC_MOUNTS: Final = ("Default", "Unmasked")

@@ -37,7 +37,7 @@ from podrules.admission.validation.metadata import (
 )
 from podrules.admission.validation.projections import validate_downward_api, validate_key_files, validate_projected
 from podrules.admission.validation.view import Rules, View
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 from podrules.api.model.quantity import MILLI
 
 

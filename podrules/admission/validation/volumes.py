@@ -16,7 +16,7 @@ from podrules.admission.validation.errors import duplicate, forbidden, invalid, 
 from podrules.admission.validation.formats import dns_label, dns_subdomain, path_without_backsteps, relative_path, size
 from podrules.admission.validation.view import PodContext, Rules, View
 from podrules.admission.validation.volume_sources import SOURCES, VolumeContext, validate_source
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 
 _ORDER: Final = {source: index for index, source in enumerate(SOURCES)}
 _SECOND_PATHS: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}

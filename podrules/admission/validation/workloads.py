@@ -35,7 +35,7 @@ from podrules.admission.validation.metadata import (
 from podrules.admission.validation.pod import validate_pod_template
 from podrules.admission.validation.view import Rules, View
 from podrules.admission.validation.volume_sources import validate_claim_spec
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 
 _LONG_NAME_SINCE: Final = 35
 """The minor since which a ReplicationController's name has the words of declared rules, and generateName none."""

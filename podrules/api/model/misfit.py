@@ -1,7 +1,6 @@
-"""Explains a value that does not fit its field to the author of the manifest.
+"""Describes a problem with one field of an object: the path, the problem, and upstream's text of both.
 
-The decoder's messages name Python's types and omit the keys of maps. This module names what the manifest has: the
-field's path, the value, and what to write instead.
+Source: pkg/util/validation/field/errors.go (Error.Error) in k8s.io/apimachinery at v0.36.3.
 """
 
 from __future__ import annotations
@@ -9,10 +8,27 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from podrules.api.model.field_error import FieldError
 from podrules.api.model.quantity import Quantity, QuantityError
+
+
+class FieldError(NamedTuple):
+    """One problem with one field."""
+
+    field: str
+    """``spec.containers[0].image``; empty: the whole object."""
+    problem: str
+    """``Invalid value: "": must not be empty``."""
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.problem}" if self.field else self.problem
+
+
+# Explains a value that does not fit its field to the author of the manifest.
+#
+# The decoder's messages name Python's types and omit the keys of maps. This module names what the manifest has: the
+# field's path, the value, and what to write instead.
 
 _MAX_SHOWN: Final = 40
 """The most characters of a value that a message shows."""

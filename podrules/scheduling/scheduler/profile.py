@@ -20,8 +20,7 @@ from msgspec.structs import replace
 
 from podrules.api.model.base import Model
 from podrules.api.model.decode import DecodeError, from_object
-from podrules.api.model.field_error import FieldError
-from podrules.api.model.misfit import unfit
+from podrules.api.model.misfit import FieldError, unfit
 from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME
 from podrules.scheduling.scheduler.config_fields import field_problems, value_problems
 from podrules.scheduling.scheduler.in_tree import ExtensionPoint, no_such_plugin

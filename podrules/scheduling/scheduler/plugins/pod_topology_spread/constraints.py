@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.api.model.base import KubeObject, Model
-from podrules.api.model.field_error import FieldError
+from podrules.api.model.misfit import FieldError
 from podrules.api.model.pod import Pod, TopologySpreadConstraint
 from podrules.api.model.selectors import LabelSelector, Selector, SelectorError, is_label_key
 from podrules.api.model.snapshot import ClusterSnapshot
