@@ -49,8 +49,7 @@ from podrules.api.features import Features, minor_of
 from podrules.api.model.base import KubeObject, Model
 from podrules.api.model.event import Event
 from podrules.api.model.kubelet import KubeletConfiguration
-from podrules.api.model.metrics import NodeMetrics, PodMetrics
-from podrules.api.model.node import Node
+from podrules.api.model.node import Node, NodeMetrics, PodMetrics
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.api.model.selectors import Selector

@@ -16,8 +16,7 @@ from podrules.admission.mutating_webhooks import MutatingPolicy, OurDeployment, 
 from podrules.api.model.base import KubeObject
 from podrules.api.model.config import ConfigMap
 from podrules.api.model.event import Event
-from podrules.api.model.metrics import NodeMetrics, PodMetrics
-from podrules.api.model.node import CSINode, Lease, LeaseCandidate, Node
+from podrules.api.model.node import CSINode, Lease, LeaseCandidate, Node, NodeMetrics, PodMetrics
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import LimitRange, PodDisruptionBudget, PriorityClass, ResourceQuota, RuntimeClass
 from podrules.api.model.storage import (

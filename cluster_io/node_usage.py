@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import NODE_METRICS, NODE_PROXIES, POD_METRICS
 from cluster_io.kubelet import STATS_SUMMARY
-from podrules.api.model.metrics import PodMetrics
-from podrules.api.model.node import Node
+from podrules.api.model.node import Node, PodMetrics
 from podrules.api.model.pod import Pod
 from podrules.node.pressure.usage import NO_USAGE, NodeUsage, ReadUsage, usage_from_metrics, usage_from_summary
 from podrules.pod.reading import UnreadInput

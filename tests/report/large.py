@@ -21,8 +21,7 @@ from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.cluster.cluster_report import ClusterFacts, cluster_report
 from podrules.api.model.base import Condition, ObjectMeta
 from podrules.api.model.decode import from_object
-from podrules.api.model.metrics import ContainerMetrics, NodeMetrics, PodMetrics
-from podrules.api.model.node import Node
+from podrules.api.model.node import ContainerMetrics, Node, NodeMetrics, PodMetrics
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.api.model.quantity import Quantity

@@ -28,8 +28,7 @@ from podrules.api.model.kubelet import (
     StatsPodReference,
     Summary,
 )
-from podrules.api.model.metrics import NodeMetrics, PodMetrics
-from podrules.api.model.node import Node
+from podrules.api.model.node import Node, NodeMetrics, PodMetrics
 from podrules.api.model.pod import Pod
 from podrules.api.model.quantity import ZERO
 from podrules.pod.priority import static_pod_uid

@@ -9,8 +9,7 @@ import pytest
 from podrules.api.features import REFERENCE
 from podrules.api.model.decode import from_object
 from podrules.api.model.kubelet import KubeletConfiguration, Summary
-from podrules.api.model.metrics import NodeMetrics, PodMetrics
-from podrules.api.model.node import Node
+from podrules.api.model.node import Node, NodeMetrics, PodMetrics
 from podrules.api.model.pod import ContainerStatus, Pod
 from podrules.node.eviction.ranking import Disks
 from podrules.node.eviction.thresholds import Signal
