@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from cluster_io.errors import NotFound
 from podrules.admission.mutating_webhooks import MutatingPolicy, OurDeployment, WebhookConfiguration
 from podrules.api.model.base import KubeObject
-from podrules.api.model.config import ConfigMap
 from podrules.api.model.event import Event
 from podrules.api.model.node import CSINode, Lease, LeaseCandidate, Node, NodeMetrics, PodMetrics
 from podrules.api.model.pod import Pod
@@ -27,7 +26,7 @@ from podrules.api.model.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from podrules.api.model.workload import CronJob, ReplicationController, Service, Workload
+from podrules.api.model.workload import ConfigMap, CronJob, ReplicationController, Service, Workload
 from podrules.api.plain_names import is_plain_name
 
 T_co = TypeVar("T_co", bound=KubeObject, covariant=True)

@@ -13,7 +13,7 @@ from cluster_io.kinds import CONFIG_MAPS
 from cluster_io.manifests.files import Document, parse_documents, read_documents
 from cluster_io.source import Source
 from podrules.api.model.base import Model
-from podrules.api.model.config import ConfigMap
+from podrules.api.model.workload import ConfigMap
 from podrules.scheduling.scheduler.config_fields import KIND
 from podrules.scheduling.scheduler.profile import ConfigurationError, Profile, read_profiles
 

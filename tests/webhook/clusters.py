@@ -10,8 +10,8 @@ from cluster_io.errors import Unreachable
 from cluster_io.in_memory import MemorySource
 from cluster_io.live.reflector import Reflector
 from cluster_io.source import Source
-from podrules.api.model.config import ConfigMap
 from podrules.api.model.decode import from_object
+from podrules.api.model.workload import ConfigMap
 from podrules.pod.versions import NOTHING_STATED
 from podrules.qos_webhook.arguments import RuleOptions
 from webhook.cluster.cached import Caches, SpreadDefaults

@@ -26,11 +26,11 @@ from cluster_io.live.reflector import CachedMeta, CachedObject, Reflector, Strea
 from cluster_io.scheduler_config import config_map_document
 from cluster_io.source import Source
 from podrules.api.model.base import Condition, Model
-from podrules.api.model.config import ConfigMap
 from podrules.api.model.node import NodeSpec, ready_condition
 from podrules.api.model.pod import TopologySpreadConstraint
 from podrules.api.model.policy import PriorityClass
 from podrules.api.model.selectors import LabelSelector
+from podrules.api.model.workload import ConfigMap
 from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION, DEFAULT_PROFILES, Space, scheduler_defaults
 from podrules.scheduling.scheduler.profile import ConfigurationError, Profile, read_profiles
 

@@ -13,8 +13,8 @@ from cluster_io.in_memory import MemorySource
 from cluster_io.kinds import CONFIG_MAPS
 from cluster_io.live.reflector import Reflector, StreamTransport
 from cluster_io.live.responses import Response
-from podrules.api.model.config import ConfigMap
 from podrules.api.model.decode import from_object
+from podrules.api.model.workload import ConfigMap
 from podrules.qos_webhook.arguments import ObjectRef
 from webhook.certificates.election import Election, WritingTransport, own_identity
 from webhook.certificates.keeper import CertificateKeeper

@@ -189,3 +189,14 @@ class CronJob(KubeObject, frozen=True):
 
     spec: CronJobSpec = field(default_factory=CronJobSpec)
     status: CronJobStatus = field(default_factory=CronJobStatus)
+
+
+# The model of a ConfigMap.
+#
+# Source: k8s.io/api/core/v1/types.go (ConfigMap) at v0.36.3.
+
+
+class ConfigMap(KubeObject, frozen=True):
+    """A ConfigMap, with its texts only."""
+
+    data: dict[str, str] = {}

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from cluster_io.demo import demo_objects
-from podrules.api.model.config import ConfigMap
 from podrules.api.model.decode import from_object
+from podrules.api.model.workload import ConfigMap
 from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleOptions, read_constraints
 from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION, OPT_OUT_LABEL
 from tests.webhook.clusters import SilentSource, make_cluster
