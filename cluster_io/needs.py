@@ -63,10 +63,9 @@ from cluster_io.kinds import (
 from podrules.api.controller_labels import HASH_LABEL
 from podrules.api.csi_translation import in_tree_plugin
 from podrules.api.features import Features
-from podrules.api.model.affinity import Affinity, PodAffinityTerm
 from podrules.api.model.base import KubeObject
 from podrules.api.model.pod import Pod
-from podrules.api.model.selectors import LabelSelector
+from podrules.api.model.selectors import Affinity, LabelSelector, PodAffinityTerm
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.pod.resources import pod_requests
 from podrules.scheduling.placement.device_claims import awaited_templates

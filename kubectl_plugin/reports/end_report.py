@@ -9,10 +9,10 @@ from typing import Final, Literal
 from msgspec import Struct, field
 
 from kubectl_plugin.reports import API_VERSION
-from podrules.api.model.affinity import Toleration
 from podrules.api.model.instant import instant, later
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod, Probe
+from podrules.api.model.selectors import Toleration
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.evidence import KnownEnd, Replacement
 from podrules.ending.died.gone import LOST_NODE

@@ -23,8 +23,8 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from podrules.api.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podrules.api.model.base import ObjectMeta
+from podrules.api.model.selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podrules.api.model.storage import (
     CSIVolumeSource,
     PersistentVolume,

@@ -52,9 +52,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.api.model.affinity import NodeSelector
 from podrules.api.model.node import Node, Taint
 from podrules.api.model.pod import Pod
+from podrules.api.model.selectors import NodeSelector
 from podrules.api.model.storage import (
     READ_WRITE_ONCE,
     READ_WRITE_ONCE_POD,

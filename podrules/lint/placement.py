@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from podrules.api.label_spelling import meant_label
-from podrules.api.model.affinity import Affinity, NodeAffinity, NodeSelectorTerm
 from podrules.api.model.pod import PodSpec
+from podrules.api.model.selectors import Affinity, NodeAffinity, NodeSelectorTerm
 from podrules.lint.finding import Finding, Level, LintRule
 from podrules.lint.objects import PodCase
 from podrules.pod.priority import is_static_pod

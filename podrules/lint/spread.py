@@ -12,9 +12,8 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.api.controller_labels import ADDED_LABELS, HASH_LABEL
-from podrules.api.model.affinity import PodAffinityTerm
 from podrules.api.model.pod import TopologySpreadConstraint
-from podrules.api.model.selectors import LabelSelector, Selector, SelectorError
+from podrules.api.model.selectors import LabelSelector, PodAffinityTerm, Selector, SelectorError
 from podrules.api.model.workload import Workload
 from podrules.lint.finding import SPREAD, Finding, Level, LintRule
 from podrules.lint.objects import PodCase

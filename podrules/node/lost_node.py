@@ -44,10 +44,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.api.features import minor_of
-from podrules.api.model.affinity import Toleration
 from podrules.api.model.instant import instant, later
 from podrules.api.model.node import Node, Taint
 from podrules.api.model.pod import Pod
+from podrules.api.model.selectors import Toleration
 from podrules.node.reachability import OUT_OF_SERVICE, Reach
 from podrules.pod.tolerations import NO_EXECUTE, Eviction, eviction_after, taint_eviction
 from podrules.pod.versions import Versions

@@ -24,9 +24,9 @@ from collections.abc import Container, Iterable
 from enum import Enum
 from typing import Final
 
-from podrules.api.model.affinity import NodeSelectorTerm
 from podrules.api.model.node import Node, Taint
 from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME, Pod
+from podrules.api.model.selectors import NodeSelectorTerm
 
 _OS: Final = "kubernetes.io/os"
 OS_LABELS: Final = frozenset({_OS, "beta.kubernetes.io/os"})

@@ -40,10 +40,10 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.api.model.affinity import Toleration
 from podrules.api.model.instant import FIRST, go_seconds, instant, later
 from podrules.api.model.node import Taint
 from podrules.api.model.pod import Pod
+from podrules.api.model.selectors import Toleration
 
 if TYPE_CHECKING:
     from podrules.api.model.resource import DeviceTaint, DeviceToleration

@@ -25,10 +25,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.api.controller_labels import INDEX_LABEL, controllers_labels
-from podrules.api.model.affinity import PodAffinity, PodAffinityTerm
 from podrules.api.model.base import OwnerReference
 from podrules.api.model.pod import Pod, PodTemplateSpec
-from podrules.api.model.selectors import LabelSelectorRequirement
+from podrules.api.model.selectors import LabelSelectorRequirement, PodAffinity, PodAffinityTerm
 from podrules.api.model.workload import CronJob, ReplicationController, Workload
 from podrules.pod.tolerations import daemon_tolerations, with_daemon_tolerations
 

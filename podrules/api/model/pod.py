@@ -12,10 +12,9 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from podrules.api.model.affinity import Affinity, Toleration
 from podrules.api.model.base import Condition, KubeObject, Model, OwnerReference, ResourceList, Time
 from podrules.api.model.instant import instant
-from podrules.api.model.selectors import LabelSelector
+from podrules.api.model.selectors import Affinity, LabelSelector, Toleration
 from podrules.api.model.storage import Volume
 
 DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from msgspec import field
 
-from podrules.api.model.affinity import NodeSelector
 from podrules.api.model.base import Condition, KubeObject, Model, ResourceList, Time
 from podrules.api.model.quantity import Quantity
+from podrules.api.model.selectors import NodeSelector
 
 EXACT_COUNT = "ExactCount"
 ALL_DEVICES = "All"

@@ -9,10 +9,9 @@ from typing import Final
 
 from msgspec import field
 
-from podrules.api.model.affinity import NodeSelector
 from podrules.api.model.base import Condition, KubeObject, Model, ResourceList, Time
 from podrules.api.model.quantity import Quantity
-from podrules.api.model.selectors import LabelSelector
+from podrules.api.model.selectors import LabelSelector, NodeSelector
 
 READ_WRITE_ONCE: Final = "ReadWriteOnce"
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"

@@ -18,9 +18,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.api.model.affinity import Toleration
 from podrules.api.model.node import Taint
 from podrules.api.model.pod import Pod
+from podrules.api.model.selectors import Toleration
 from podrules.ending.deleted_pod import grace_of, holders
 from podrules.ending.timeline.aftermath import Ownership, after_deletion, forced_detach, free_volumes
 from podrules.ending.timeline.events import (

@@ -17,12 +17,12 @@ from math import ceil
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.api.model.affinity import Toleration
 from podrules.api.model.instant import later
 from podrules.api.model.kubelet import KubeletConfiguration
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget
+from podrules.api.model.selectors import Toleration
 from podrules.ending.deleted_pod import deleted_at, holders
 from podrules.ending.timeline.aftermath import Ownership
 from podrules.ending.timeline.api_deletion import delete, drain, preempt, second_delete

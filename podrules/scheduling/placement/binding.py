@@ -13,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.api.csi_translation import MIGRATED_PROVISIONERS
-from podrules.api.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podrules.api.model.base import ObjectMeta
 from podrules.api.model.node import CSINodeDriver, Node
 from podrules.api.model.pod import Pod
@@ -28,6 +27,7 @@ from podrules.api.model.resource import (
     ResourceClaimConsumerReference,
     ResourceSlice,
 )
+from podrules.api.model.selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podrules.api.model.snapshot import ClusterSnapshot, merged
 from podrules.api.model.storage import (
     ClaimRef,

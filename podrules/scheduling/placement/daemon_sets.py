@@ -26,10 +26,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from podrules.api.model.affinity import Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.api.model.quantity import whole_number
+from podrules.api.model.selectors import Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podrules.api.model.workload import UpdateStrategy
 from podrules.node.reachability import NodeReach
 from podrules.pod.tolerations import NO_EXECUTE

@@ -16,11 +16,10 @@ from datetime import timedelta
 from typing import Any, Final
 
 from podrules.api.features import REFERENCE
-from podrules.api.model.affinity import NodeAffinity
 from podrules.api.model.decode import from_object
 from podrules.api.model.instant import parse_duration
 from podrules.api.model.misfit import shown, unfit
-from podrules.api.model.selectors import is_label_key
+from podrules.api.model.selectors import NodeAffinity, is_label_key
 from podrules.api.schema.strict import Misfit, UndefinedField, decode_struct, unknown_field
 from podrules.api.schema.table import schema
 from podrules.api.similar_names import nearest_word

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from podrules.api.model.affinity import Toleration
 from podrules.api.model.decode import from_object
 from podrules.api.model.kubelet import KubeletConfiguration
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Container, ContainerStatus, Pod
 from podrules.api.model.policy import PodDisruptionBudget
+from podrules.api.model.selectors import Toleration
 from podrules.api.model.workload import Workload
 from podrules.ending.timeline.aftermath import Ownership
 from podrules.ending.timeline.events import (

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from podrules.api.model.affinity import Toleration
 from podrules.api.model.decode import from_object
 from podrules.api.model.node import Taint
+from podrules.api.model.selectors import Toleration
 from podrules.node.lost_node import (
     MonitorGrace,
     ZoneState,

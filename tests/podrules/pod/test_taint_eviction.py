@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from podrules.api.model.affinity import Toleration
 from podrules.api.model.instant import LAST
 from podrules.api.model.node import Taint
+from podrules.api.model.selectors import Toleration
 from podrules.pod.tolerations import Eviction, taint_eviction
 
 AT = datetime(2026, 11, 23, 7, 29, tzinfo=UTC)

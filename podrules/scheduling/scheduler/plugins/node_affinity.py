@@ -24,11 +24,16 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from podrules.api.label_spelling import meant_label
-from podrules.api.model import affinity as api
-from podrules.api.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
+from podrules.api.model import selectors as api
 from podrules.api.model.base import Model
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
+from podrules.api.model.selectors import (
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PreferredSchedulingTerm,
+)
 from podrules.api.similar_names import nearest_word
 from podrules.api.well_known import is_of_the_machine, meant_value
 from podrules.pod.platform import OS_LABELS

@@ -20,8 +20,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from podrules.api.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podrules.api.model.pod import Pod
+from podrules.api.model.selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podrules.scheduling.scheduler.framework.node_table import Nodes, frozen
 from podrules.scheduling.scheduler.plugins.requirement import (
     NAME_FIELD,

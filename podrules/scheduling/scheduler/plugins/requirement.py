@@ -21,10 +21,15 @@ from enum import Enum
 from math import inf
 from typing import Final, NamedTuple
 
-from podrules.api.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.quantity import whole_number
+from podrules.api.model.selectors import (
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PreferredSchedulingTerm,
+)
 
 NAME_FIELD: Final = "metadata.name"
 """The only field that nodes have for matchFields."""

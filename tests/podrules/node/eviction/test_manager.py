@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podrules.api.model.affinity import Toleration
 from podrules.api.model.pod import Pod
+from podrules.api.model.selectors import Toleration
 from podrules.node.eviction.ranking import Disks
 from podrules.node.eviction.thresholds import NodeCondition, parse_threshold_config
 from tests.builders import make_container, make_pod, make_sidecar

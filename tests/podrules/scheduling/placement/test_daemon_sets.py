@@ -8,8 +8,8 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from podrules.api.model.affinity import Toleration
 from podrules.api.model.decode import from_object
+from podrules.api.model.selectors import Toleration
 from podrules.api.model.workload import UpdateStrategy
 from podrules.pod.tolerations import daemon_tolerations, with_daemon_tolerations
 from podrules.scheduling.placement.controllers import OwnPods

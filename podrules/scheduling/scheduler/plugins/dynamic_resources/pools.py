@@ -22,9 +22,9 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from podrules.api.model.affinity import NodeSelector
 from podrules.api.model.quantity import Quantity
 from podrules.api.model.resource import CounterSet, Device, ResourceSlice
+from podrules.api.model.selectors import NodeSelector
 from podrules.scheduling.scheduler.framework.node_table import Nodes
 from podrules.scheduling.scheduler.plugins.node_selector import match_node_selector
 

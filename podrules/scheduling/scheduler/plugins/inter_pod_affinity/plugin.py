@@ -27,9 +27,9 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from podrules.api.model.affinity import Affinity
 from podrules.api.model.base import Model
 from podrules.api.model.pod import Pod
+from podrules.api.model.selectors import Affinity
 from podrules.scheduling.scheduler.framework.answers import SKIP, CandidateChange, ChangeKind, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import (
     MAX_NODE_SCORE,

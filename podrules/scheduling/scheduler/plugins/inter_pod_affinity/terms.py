@@ -23,10 +23,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from podrules.api.model.affinity import Affinity, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
 from podrules.api.model.base import KubeObject
 from podrules.api.model.pod import Pod
-from podrules.api.model.selectors import LabelSelector, Selector, SelectorError
+from podrules.api.model.selectors import (
+    Affinity,
+    LabelSelector,
+    PodAffinity,
+    PodAffinityTerm,
+    Selector,
+    SelectorError,
+    WeightedPodAffinityTerm,
+)
 from podrules.scheduling.scheduler.framework.node_table import BoundPods, BoundPodsChange
 from podrules.scheduling.scheduler.framework.pod_kinds import CountPods, PodKinds
 

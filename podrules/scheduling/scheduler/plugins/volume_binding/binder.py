@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from podrules.api.csi_translation import TranslationError, in_tree_plugin, translate_volume
 from podrules.api.features import Features
-from podrules.api.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from podrules.api.model.selectors import SelectorError
+from podrules.api.model.selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, SelectorError
 from podrules.api.model.storage import (
     PersistentVolume,
     PersistentVolumeClaim,

@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podrules.api.features import Features
-from podrules.api.model.affinity import NodeSelector, NodeSelectorTerm
 from podrules.api.model.base import ResourceList
 from podrules.api.model.quantity import ZERO, Quantity
-from podrules.api.model.selectors import Selector
+from podrules.api.model.selectors import NodeSelector, NodeSelectorTerm, Selector
 from podrules.api.model.storage import PersistentVolume, PersistentVolumeClaim
 from podrules.scheduling.scheduler.framework.node_table import ABSENT, Nodes
 from podrules.scheduling.scheduler.plugins.node_selector import match_node_selector

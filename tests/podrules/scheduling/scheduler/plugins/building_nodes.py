@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from podrules.api.features import REFERENCE, Features
-from podrules.api.model.affinity import NodeSelector, NodeSelectorTerm, Toleration
 from podrules.api.model.base import Model
 from podrules.api.model.decode import from_object
 from podrules.api.model.node import Node, Taint
 from podrules.api.model.pod import Pod
+from podrules.api.model.selectors import NodeSelector, NodeSelectorTerm, Toleration
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.framework.interface import (

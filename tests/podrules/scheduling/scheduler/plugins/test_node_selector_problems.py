@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from podrules.api.model.affinity import PreferredSchedulingTerm
+from podrules.api.model.selectors import PreferredSchedulingTerm
 from podrules.scheduling.scheduler.plugins.requirement import aggregate, int64_of, preferred_problems, term_problems
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import Json, make_requirement, make_term
 
