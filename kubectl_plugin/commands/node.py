@@ -20,8 +20,7 @@ from kubectl_plugin.options import NodeOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport
 from podrules.api.model.node import Node
-from podrules.api.model.pod import Pod
-from podrules.api.model.pod_reference import reference
+from podrules.api.model.pod import Pod, reference
 from podrules.ending.died.memory import node_shortages
 from podrules.pod.reading import UnreadInput, read_or_none
 

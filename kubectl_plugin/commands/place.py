@@ -34,7 +34,6 @@ from kubectl_plugin.options import PlaceOptions, Streams, Validation
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
 from podrules.api.model.pod import Pod, PodReference, reference
-from podrules.api.model.pod_reference import PodReference, reference
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.similar_names import near_names
 from podrules.ending.deleted_pod import holders

@@ -46,7 +46,6 @@ from podrules.admission.resize_room import ResizeRoom, resize_room
 from podrules.api.model.kubelet import KubeletConfiguration
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod, PodReference
-from podrules.api.model.pod_reference import PodReference
 from podrules.api.model.workload import CronJob, Workload
 from podrules.api.refusals import newest_refusal, pods_short, said_by_server
 from podrules.ending.attachment import VolumePosition, volume_position

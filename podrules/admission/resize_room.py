@@ -23,8 +23,7 @@ from msgspec import Struct
 
 from podrules.api.features import Features
 from podrules.api.model.node import Node
-from podrules.api.model.pod import Pod
-from podrules.api.model.pod_reference import PodReference, reference
+from podrules.api.model.pod import Pod, PodReference, reference
 from podrules.api.model.quantity import ZERO
 from podrules.pod.priority import is_mirror_pod, is_static_pod
 from podrules.pod.resources import CPU, MEMORY, PodResourcesOptions, allocated_pod, pod_requests, scheduler_options

@@ -23,8 +23,7 @@ from kubectl_plugin.reports.node.node_report import (
 from podrules.api.features import Features
 from podrules.api.model.kubelet import PSIStats
 from podrules.api.model.node import Node
-from podrules.api.model.pod import Pod, PodQOSClass
-from podrules.api.model.pod_reference import PodReference, reference
+from podrules.api.model.pod import Pod, PodQOSClass, PodReference, reference
 from podrules.api.model.quantity import ZERO, Quantity
 from podrules.ending.died.memory import OomKill
 from podrules.node.eviction.ranking import Comparator, EvictionPlace

@@ -14,8 +14,7 @@ from podrules.api.features import Features
 from podrules.api.model.event import Event
 from podrules.api.model.instant import instant
 from podrules.api.model.node import Node
-from podrules.api.model.pod import Pod
-from podrules.api.model.pod_reference import PodReference
+from podrules.api.model.pod import Pod, PodReference
 from podrules.api.model.quantity import Quantity
 from podrules.ending.died.cause import Clue, EvidenceSource, of_event
 from podrules.ending.died.messages import PRESSURE_REASONS

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.views.words import counted, listed
-from podrules.api.model.pod_reference import PodReference
+from podrules.api.model.pod import PodReference
 from podrules.scheduling.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec, UnmovedPod
 from podrules.workload.budget_risk import UNREADY_FIRST, BudgetRisk
 from podrules.workload.disruption import budget_way, fails_drain

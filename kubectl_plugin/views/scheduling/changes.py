@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_plugin.views.evictor_words import node_words
 from kubectl_plugin.views.scheduling.scheduler_plugins import ONE_POD, nominated_pods_words
 from kubectl_plugin.views.words import counted, cut, listed, resource_amount
-from podrules.api.model.pod_reference import PodOnNode
+from podrules.api.model.pod import PodOnNode
 from podrules.api.well_known import KnownTaint, Meaning, known_taint, meant_value
 from podrules.node.reachability import OUT_OF_SERVICE
 from podrules.scheduling.placement.outcome import ConstraintSpread, Placement, RejectedGroup, Remedy

@@ -11,7 +11,7 @@ from kubectl_plugin.reports.plan import PlanReport
 from kubectl_plugin.views.pod.safety_words import ordinal_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.words import counted, listed
-from podrules.api.model.pod_reference import PodReference
+from podrules.api.model.pod import PodReference
 from podrules.scheduling.placement.outcome import PlacementOutcome
 from podrules.scheduling.placement.planned import PlannedSpec, PlannedVictim
 

@@ -10,7 +10,7 @@ from kubectl_plugin.views.pod.safety_words import reach_words
 from kubectl_plugin.views.scheduling.changes import pods_on_nodes
 from kubectl_plugin.views.words import bounded, clock, counted, cut, listed
 from podrules.api.model.instant import instant
-from podrules.api.model.pod_reference import PodReference
+from podrules.api.model.pod import PodReference
 from podrules.node.lost_node import collected_within
 from podrules.scheduling.placement.preemption_victims import (
     NominatedNode,

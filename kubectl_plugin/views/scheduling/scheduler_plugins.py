@@ -15,7 +15,6 @@ from kubectl_plugin.views.words import amounts_apart, counted, listed, resource_
 from podrules.api.label_spelling import meant_label
 from podrules.api.model.node import Taint
 from podrules.api.model.pod import PodReference
-from podrules.api.model.pod_reference import PodReference
 from podrules.scheduling.placement.outcome import RejectedGroup, RejectedNode
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from podrules.api.csi_translation import MIGRATED_PROVISIONERS
 from podrules.api.model.base import ObjectMeta
 from podrules.api.model.node import CSINodeDriver, Node
-from podrules.api.model.pod import Pod
-from podrules.api.model.pod_reference import reference
+from podrules.api.model.pod import Pod, reference
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.api.model.resource import (
     AllocationResult,

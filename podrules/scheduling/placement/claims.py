@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from podrules.api.csi_translation import TranslationError, translate_volume
 from podrules.api.model.base import ObjectMeta
 from podrules.api.model.node import Node
-from podrules.api.model.pod import Pod, PodSpec
-from podrules.api.model.pod_reference import PodReference, reference
+from podrules.api.model.pod import Pod, PodReference, PodSpec, reference
 from podrules.api.model.quantity import ZERO
 from podrules.api.model.selectors import SelectorError
 from podrules.api.model.snapshot import ClusterSnapshot

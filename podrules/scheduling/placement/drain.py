@@ -29,8 +29,7 @@ from msgspec.structs import replace
 
 from podrules.api.model.instant import later
 from podrules.api.model.node import Node, Taint
-from podrules.api.model.pod import Pod
-from podrules.api.model.pod_reference import PodReference
+from podrules.api.model.pod import Pod, PodReference
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.ending.deleted_pod import PATIENCE, grace_of, holders, pod_ending, stop_plan
 from podrules.node.reachability import NodeReach, Reach

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from podrules.api.model.pod_reference import PodReference
+from podrules.api.model.pod import PodReference
 from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.preemption_victims import NominatedNode, PreemptionPreview
 from podrules.scheduling.scheduler.framework.answers import CandidateChange, Fact

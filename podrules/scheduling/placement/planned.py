@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from podrules.admission.admitted_pod import QuotaRoom
-from podrules.api.model.pod_reference import PodReference
+from podrules.api.model.pod import PodReference
 from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.outcome import Placement, RejectedGroup
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain

@@ -10,8 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.api.model.event import Event
-from podrules.api.model.pod import Pod
-from podrules.api.model.pod_reference import PodOnNode, PodReference
+from podrules.api.model.pod import Pod, PodOnNode, PodReference
 from podrules.node.reachability import NodeReach
 from podrules.pod.reading import UnreadInput
 

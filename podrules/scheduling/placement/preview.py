@@ -12,8 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from podrules.api.model.node import Node
-from podrules.api.model.pod import Pod
-from podrules.api.model.pod_reference import PodReference, on_its_node, reference
+from podrules.api.model.pod import Pod, PodReference, on_its_node, reference
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.ending.deleted_pod import pod_ending
 from podrules.ending.stuck import unseen

@@ -17,8 +17,7 @@ from msgspec.structs import replace
 
 from podrules.api.model.base import ObjectMeta, ResourceList
 from podrules.api.model.node import CSINode, Node, NodeSpec, NodeStatus, Taint
-from podrules.api.model.pod import Pod
-from podrules.api.model.pod_reference import PodReference
+from podrules.api.model.pod import Pod, PodReference
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.placement.binding import devices_freed
 from podrules.scheduling.placement.drain import CORDON, cordoned_node

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kubectl_plugin.views.scheduling.changes import remedy_words, ways_out
 from kubectl_plugin.views.scheduling.scheduler_plugins import fact_words, rejection_words
 from kubectl_plugin.views.words import amounts_apart
-from podrules.api.model.pod_reference import PodOnNode, PodReference
+from podrules.api.model.pod import PodOnNode, PodReference
 from podrules.scheduling.placement.outcome import (
     ConstraintSpread,
     Placement,

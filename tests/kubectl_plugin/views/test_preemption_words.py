@@ -18,7 +18,7 @@ from kubectl_plugin.views.scheduling.preemption import (
     queue_words,
     room_words,
 )
-from podrules.api.model.pod_reference import PodOnNode, PodReference
+from podrules.api.model.pod import PodOnNode, PodReference
 from podrules.node.lost_node import GC_CHECK_PERIOD
 from podrules.node.reachability import NodeReach, Reach
 from podrules.scheduling.placement.preemption_victims import (

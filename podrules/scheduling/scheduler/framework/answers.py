@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from podrules.api.model.pod_reference import PodOnNode, PodReference
+from podrules.api.model.pod import PodOnNode, PodReference
 from podrules.workload.evictors import Evictor
 
 

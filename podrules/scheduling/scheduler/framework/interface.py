@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from podrules.api.features import Features
 from podrules.api.model.base import Model
 from podrules.api.model.node import Node
-from podrules.api.model.pod import Pod
-from podrules.api.model.pod_reference import on_its_node
+from podrules.api.model.pod import Pod, on_its_node
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, CandidateChange, ChangeKind, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.node_table import Nodes, NodeTable

@@ -19,8 +19,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from podrules.api.model.pod import ContainerPort, Pod
-from podrules.api.model.pod_reference import PodReference, reference
+from podrules.api.model.pod import ContainerPort, Pod, PodReference, reference
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import (
     AppliedChange,

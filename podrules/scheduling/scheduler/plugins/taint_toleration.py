@@ -16,8 +16,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from podrules.api.model.node import Node, Taint
-from podrules.api.model.pod import Pod
-from podrules.api.model.pod_reference import reference
+from podrules.api.model.pod import Pod, reference
 from podrules.api.model.selectors import Toleration
 from podrules.api.well_known import KnownTaint, Meaning, known_taint, uses_hardware
 from podrules.pod.platform import Platform, pod_platform

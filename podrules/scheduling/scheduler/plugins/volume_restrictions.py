@@ -22,8 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.api.model.base import Model
-from podrules.api.model.pod import Pod
-from podrules.api.model.pod_reference import PodReference, reference
+from podrules.api.model.pod import Pod, PodReference, reference
 from podrules.api.model.storage import READ_WRITE_ONCE_POD, Volume
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import (

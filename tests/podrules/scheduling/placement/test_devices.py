@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from podrules.api.model.decode import from_object
-from podrules.api.model.pod import Pod
-from podrules.api.model.pod_reference import PodReference
+from podrules.api.model.pod import Pod, PodReference
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.node.reachability import NodeReach, Reach
 from podrules.scheduling.placement.drain import Drain

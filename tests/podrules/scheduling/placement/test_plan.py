@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 
 from podrules.api.model.pod import PodReference
-from podrules.api.model.pod_reference import PodReference
 from podrules.scheduling.placement.outcome import Placement, PlacementOutcome
 from podrules.scheduling.placement.plan import PlanCluster, plan
 from podrules.scheduling.placement.planned import PlannedSpec

@@ -9,8 +9,7 @@ from typing import Any, Final
 import pytest
 
 from podrules.api.model.decode import from_object
-from podrules.api.model.pod import Pod
-from podrules.api.model.pod_reference import PodReference
+from podrules.api.model.pod import Pod, PodReference
 from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.likely import likely_placement
 from podrules.scheduling.placement.preemption_victims import Preemptor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from podrules.api.model.pod_reference import PodOnNode, PodReference
+from podrules.api.model.pod import PodOnNode, PodReference
 from podrules.scheduling.placement.outcome import Placement
 from podrules.scheduling.placement.preemption_victims import NoRoom
 from tests.objects import raw_condition

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from podrules.api.model.pod_reference import PodOnNode, PodReference
+from podrules.api.model.pod import PodOnNode, PodReference
 from podrules.scheduling.placement.likely import likely_placement
 from podrules.scheduling.scheduler.framework.answers import ChangeKind
 from podrules.scheduling.scheduler.plugins.node_resources.columns import InsufficientResource

@@ -8,8 +8,7 @@ import pytest
 
 from podrules.api.model.decode import from_object
 from podrules.api.model.event import Event
-from podrules.api.model.pod import Pod
-from podrules.api.model.pod_reference import PodReference
+from podrules.api.model.pod import Pod, PodReference
 from podrules.scheduling.placement.preemption_victims import PreemptedFor, is_preempted, preempted, preemption_event
 from tests.objects import raw_condition, raw_pod
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podrules.api.model.decode import from_object
-from podrules.api.model.pod_reference import PodReference
+from podrules.api.model.pod import PodReference
 from podrules.api.model.quantity import Quantity
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods

@@ -19,8 +19,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from podrules.api.features import Features
-from podrules.api.model.pod import Pod
-from podrules.api.model.pod_reference import PodReference
+from podrules.api.model.pod import Pod, PodReference
 from podrules.api.model.quantity import Quantity
 from podrules.pod.resources import (
     CPU,

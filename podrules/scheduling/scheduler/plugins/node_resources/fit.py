@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from podrules.api.model.base import ResourceList
 from podrules.api.model.node import Node
-from podrules.api.model.pod import Pod
-from podrules.api.model.pod_reference import on_its_node, reference
+from podrules.api.model.pod import Pod, on_its_node, reference
 from podrules.api.model.quantity import Quantity
 from podrules.pod.resources import (
     CPU,
