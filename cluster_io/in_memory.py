@@ -17,7 +17,7 @@ from podrules.api.model.base import KubeObject, Model
 from podrules.api.model.decode import DecodeError, from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import Selector
-from podrules.api.similar_names import near_names
+from podrules.api.names import near_names
 from podrules.pod.defaults import default_grace_period
 from podrules.pod.versions import NOTHING_STATED, StatedFacts
 

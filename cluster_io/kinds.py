@@ -27,7 +27,7 @@ from podrules.api.model.storage import (
     VolumeAttachment,
 )
 from podrules.api.model.workload import ConfigMap, CronJob, ReplicationController, Service, Workload
-from podrules.api.plain_names import is_plain_name
+from podrules.api.names import is_plain_name
 
 T_co = TypeVar("T_co", bound=KubeObject, covariant=True)
 

@@ -29,9 +29,9 @@ from podrules.api.features import VERIFIED
 from podrules.api.model.decode import DecodeError, from_object
 from podrules.api.model.instant import parse_duration
 from podrules.api.model.kubelet import KubeletConfiguration, KubeletFile
+from podrules.api.names import nearest_word
 from podrules.api.schema.strict import decode_struct, unknown_field
 from podrules.api.schema.table import schema
-from podrules.api.similar_names import nearest_word
 from podrules.node.eviction.thresholds import ThresholdConfigError, parse_threshold_config
 
 _KIND: Final = "KubeletConfiguration"

@@ -36,7 +36,7 @@ from podrules.api.model.base import KubeObject
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.storage import PersistentVolume
-from podrules.api.plain_names import is_plain_name
+from podrules.api.names import is_plain_name
 from podrules.ending.deleted_pod import pod_ending
 from podrules.node.reachability import Reach
 from podrules.pod.reading import Access

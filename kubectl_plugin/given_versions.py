@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from cluster_io.errors import ManifestError, UsageError
 from podrules.api.features import GATES
-from podrules.api.similar_names import nearest_word
+from podrules.api.names import nearest_word
 from podrules.pod.versions import GATE_FIELDS, StatedFacts
 
 _BOOLS: Final = {

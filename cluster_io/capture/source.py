@@ -12,7 +12,7 @@ from cluster_io.kinds import ALL_KINDS, Kind
 from cluster_io.kubelet import KubeletEndpoint
 from podrules.api.model.base import KubeObject, Model
 from podrules.api.model.selectors import Selector
-from podrules.api.similar_names import near_names
+from podrules.api.names import near_names
 from podrules.pod.versions import NOTHING_STATED, StatedFacts
 
 T = TypeVar("T", bound=KubeObject)

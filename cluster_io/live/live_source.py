@@ -44,7 +44,7 @@ from cluster_io.origin import UNKNOWN_ORIGIN, Origin, host_of
 from podrules.api.model.base import KubeObject, Model, ObjectMeta
 from podrules.api.model.decode import EFFORT, DecodeError, from_json
 from podrules.api.model.selectors import Selector
-from podrules.api.similar_names import near_names
+from podrules.api.names import near_names
 from podrules.pod.versions import NOTHING_STATED, StatedFacts
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from kubectl_plugin.reports.lint import (
 )
 from kubectl_plugin.views.lint import lint_page, lint_verdict
 from kubectl_plugin.views.words import listed
+from podrules.api.names import nearest_word
 from podrules.api.schema.table import Schema, schema
-from podrules.api.similar_names import nearest_word
 from podrules.lint.finding import Finding, Level
 from podrules.lint.objects import KINDS, Manifest, Objects
 from podrules.lint.rules import RULES, check

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
-from podrules.api.names import near_names
 
 from cluster_io.cached_source import remembered
 from cluster_io.errors import ManifestError, NotFound, UsageError
@@ -35,7 +34,7 @@ from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
 from podrules.api.model.pod import Pod, PodReference, reference
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.api.similar_names import near_names
+from podrules.api.names import near_names
 from podrules.ending.deleted_pod import holders
 from podrules.pod.reading import read_or_none
 from podrules.pod.versions import version_notes

@@ -30,7 +30,7 @@ from kubectl_plugin.reports.pod.pod_risk import PodRisk, may_have_no_place
 from kubectl_plugin.views.cluster.cluster_page import findings, report_verdict, summary_page, written_page
 from kubectl_plugin.views.node.node_pressure import node_pressure_page
 from kubectl_plugin.views.pod.pod_page import pod_page
-from podrules.api.plain_names import is_plain_name
+from podrules.api.names import is_plain_name
 from podrules.ending.stuck import may_be_stuck
 from podrules.node.pressure.node import node_pressure
 from podrules.node.pressure.usage import NO_USAGE, ReadUsage

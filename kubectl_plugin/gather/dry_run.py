@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
-from podrules.api.names import is_plain_name
 
 from cluster_io.dry_run import DryRunAnswer, DryRuns
 from cluster_io.gather import Gatherer
@@ -22,7 +21,7 @@ from podrules.admission.mutating_webhooks import asked_about_pods
 from podrules.api.model.base import KubeObject
 from podrules.api.model.decode import DecodeError, from_object
 from podrules.api.model.pod import Pod
-from podrules.api.plain_names import is_plain_name
+from podrules.api.names import is_plain_name
 from podrules.pod.reading import UnreadInput
 from podrules.workload.made_pod import MadePod, made_pod
 

@@ -18,7 +18,7 @@ from cluster_io.errors import UsageError
 from podrules.api.model.base import ResourceList
 from podrules.api.model.node import Taint
 from podrules.api.model.quantity import Quantity, whole_number
-from podrules.api.similar_names import nearest_word
+from podrules.api.names import nearest_word
 from podrules.scheduling.placement.what_if import NodeSpecification
 
 _ZONE: Final = "topology.kubernetes.io/zone"

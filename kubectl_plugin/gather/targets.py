@@ -27,8 +27,7 @@ from podrules.api.model.base import KubeObject
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import Selector, SelectorError
 from podrules.api.model.workload import selector_of
-from podrules.api.plain_names import is_plain_name
-from podrules.api.similar_names import near_names, nearest_word
+from podrules.api.names import is_plain_name, near_names, nearest_word
 
 EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS)
 _MAX_NAMESPACES: Final = 3

@@ -24,7 +24,7 @@ from kubectl_plugin.views.node.node_flags import node_state
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS
 from podrules.api.model.instant import instant
 from podrules.api.model.pod import PodQOSClass
-from podrules.api.plain_names import is_plain_name
+from podrules.api.names import is_plain_name
 
 _COMPRESSED_FROM: Final = 1_000_000
 """Bytes."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kubectl_plugin.parsing.output import add_output, wanted_output
 from kubectl_plugin.parsing.similar_words import not_one_of
 from kubectl_plugin.reports.rights import ASKED
-from podrules.api.plain_names import is_plain_name
+from podrules.api.names import is_plain_name
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import RightsOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podrules.api.similar_names import nearest_word
+from podrules.api.names import nearest_word
 
 
 def nearest(word: str, among: Sequence[str], *, closeness: float = 0.6) -> str:

@@ -17,7 +17,7 @@ from typing import Final
 from msgspec import Struct
 
 from kubectl_plugin.render.escape import escape
-from podrules.api.plain_names import NO_COMMAND, command, is_plain_name
+from podrules.api.names import NO_COMMAND, command, is_plain_name
 
 _ASK_NO_CLUSTER: Final = frozenset({"why", "lint", "rights"})
 """Commands of the plugin without flags of a target."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podrules.api.label_spelling import meant_label
 from podrules.api.model.pod import PodSpec
 from podrules.api.model.selectors import Affinity, NodeAffinity, NodeSelectorTerm
+from podrules.api.names import meant_label
 from podrules.lint.finding import Finding, Level, LintRule
 from podrules.lint.objects import PodCase
 from podrules.pod.priority import is_static_pod

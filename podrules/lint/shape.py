@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from podrules.admission.validation.objects import validate
 from podrules.api.model.decode import DecodeError, from_object
 from podrules.api.model.misfit import FieldError
+from podrules.api.names import nearest_word
 from podrules.api.schema.strict import decode, unknown_field
 from podrules.api.schema.table import Schema
-from podrules.api.similar_names import nearest_word
 from podrules.lint.finding import PODS, Finding, Level, LintRule
 from podrules.lint.objects import DEFAULT_NAMESPACE, KINDS, Manifest
 from podrules.workload.made_pod import made_pod

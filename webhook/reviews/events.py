@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from cluster_io.errors import ClusterError
 from cluster_io.kinds import EVENTS
-from podrules.api.plain_names import is_plain_name
+from podrules.api.names import is_plain_name
 from podrules.ending.died.messages import FORCE_ALLOWED
 from webhook.certificates.election import RefusedError, WritingTransport, write
 from webhook.reviews.response import ForceDeletionRecord, plain

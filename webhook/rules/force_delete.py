@@ -14,7 +14,7 @@ from cluster_io.errors import ClusterError, NotFound
 from cluster_io.force_delete_objects import read_guards, read_reach
 from cluster_io.kinds import PODS
 from podrules.api.model.pod import Pod
-from podrules.api.plain_names import command, is_plain_name
+from podrules.api.names import command, is_plain_name
 from podrules.ending.attachment import FORCE_DETACH_AFTER, detached_after
 from podrules.ending.deleted_pod import holders, pod_ending
 from podrules.ending.deletion import CONFIRMATION, is_confirmed

@@ -29,7 +29,7 @@ from cluster_io.force_delete_objects import read_reach
 from cluster_io.kinds import PODS
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
-from podrules.api.plain_names import command, is_plain_name
+from podrules.api.names import command, is_plain_name
 from podrules.ending.deletion import CONFIRMATION, is_confirmed
 from podrules.node.reachability import NodeReach, Reach
 from podrules.workload.safety import Guarantee, owner_guarantee

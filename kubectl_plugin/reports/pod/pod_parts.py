@@ -14,7 +14,7 @@ from podrules.api.model.base import ResourceList
 from podrules.api.model.node import Node
 from podrules.api.model.pod import ContainerRef, Pod, PodQOSClass
 from podrules.api.model.policy import PriorityClass
-from podrules.api.similar_names import near_names
+from podrules.api.names import near_names
 from podrules.pod import cgroup
 from podrules.pod.defaults import DefaultedField
 from podrules.pod.memory_qos import MemoryQoS, MemorySettings, container_memory_qos, pod_memory_qos

@@ -14,7 +14,7 @@ from kubectl_plugin.reports.end_report import EndedPod, EndReport
 from kubectl_plugin.views.died import remedies, sentences
 from kubectl_plugin.views.evictor_words import node_words, removed_words
 from kubectl_plugin.views.words import listed
-from podrules.api.plain_names import command
+from podrules.api.names import command
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.of_pod import EndOf
 from podrules.workload.evictors import Evictor, Where

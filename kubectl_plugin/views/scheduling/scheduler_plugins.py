@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
-from podrules.api.names import meant_label
 
 from kubectl_plugin.views.words import amounts_apart, counted, listed, resource_amount
-from podrules.api.label_spelling import meant_label
 from podrules.api.model.node import Taint
 from podrules.api.model.pod import PodReference
+from podrules.api.names import meant_label
 from podrules.scheduling.placement.outcome import RejectedGroup, RejectedNode
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.instant import parse_duration
 from podrules.api.model.misfit import shown, unfit
 from podrules.api.model.selectors import NodeAffinity, is_label_key
+from podrules.api.names import nearest_word
 from podrules.api.schema.strict import Misfit, UndefinedField, decode_struct, unknown_field
 from podrules.api.schema.table import schema
-from podrules.api.similar_names import nearest_word
 from podrules.pod.resources import is_extended_resource_name
 from podrules.scheduling.scheduler.in_tree import REMOVED_PLUGINS, no_such_plugin
 from podrules.scheduling.scheduler.plugins.requirement import NodeSelectorProblem, preferred_problems, term_problems

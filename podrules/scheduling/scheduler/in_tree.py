@@ -17,7 +17,7 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.api.features import Features
-from podrules.api.similar_names import nearest_word
+from podrules.api.names import nearest_word
 
 
 class ExtensionPoint(StrEnum):

@@ -33,7 +33,7 @@ from kubectl_plugin.views.node.fencing import fence_page, unfence_page
 from kubectl_plugin.views.node.fencing import state_words as fencing_state
 from kubectl_plugin.views.pod.deletion import state_words as deletion_state
 from podrules.api.model.base import ObjectMeta
-from podrules.api.plain_names import NO_COMMAND
+from podrules.api.names import NO_COMMAND
 from podrules.pod.reading import UnreadInput
 from podrules.silent_node.fencing import FenceRemainder, FenceState
 from tests.kubectl_plugin.running import run

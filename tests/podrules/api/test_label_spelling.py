@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podrules.api.label_spelling import NODE_LABELS, meant_label
+from podrules.api.names import NODE_LABELS, meant_label
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from podrules.api.label_spelling import meant_label
 from podrules.api.model import selectors as api
 from podrules.api.model.base import Model
 from podrules.api.model.node import Node
@@ -34,7 +33,7 @@ from podrules.api.model.selectors import (
     NodeSelectorTerm,
     PreferredSchedulingTerm,
 )
-from podrules.api.similar_names import nearest_word
+from podrules.api.names import meant_label, nearest_word
 from podrules.api.well_known import is_of_the_machine, meant_value
 from podrules.pod.platform import OS_LABELS
 from podrules.scheduling.scheduler.framework.answers import SKIP, CandidateChange, ChangeKind, Code, Fact, Status

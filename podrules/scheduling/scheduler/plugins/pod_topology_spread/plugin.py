@@ -18,9 +18,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from podrules.api.label_spelling import meant_label
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import SelectorError
+from podrules.api.names import meant_label
 from podrules.scheduling.scheduler.framework.answers import SKIP, CandidateChange, ChangeKind, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import (
     MAX_NODE_SCORE,
