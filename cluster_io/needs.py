@@ -60,7 +60,7 @@ from cluster_io.kinds import (
     VOLUME_ATTACHMENTS,
     Kind,
 )
-from podrules.api.controller_labels import HASH_LABEL
+from podrules.api.controllers import HASH_LABEL
 from podrules.api.csi_translation import in_tree_plugin
 from podrules.api.features import Features
 from podrules.api.model.base import KubeObject

@@ -52,6 +52,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from podrules.api.controllers import scaled
 from podrules.api.model.node import Node, Taint
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import NodeSelector
@@ -66,7 +67,6 @@ from podrules.api.model.storage import (
     StorageClass,
 )
 from podrules.api.model.workload import UpdateStrategy, Workload
-from podrules.api.scaled import scaled
 from podrules.node.lost_node import UNREACHABLE
 from podrules.pod.tolerations import NO_EXECUTE, eviction_after
 

@@ -14,9 +14,9 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
+from podrules.api.controllers import percentage, scaled
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.api.model.workload import Workload
-from podrules.api.scaled import percentage, scaled
 from podrules.lint.finding import BUDGETS, Finding, Level, LintRule
 from podrules.lint.objects import Manifest, Objects, PodCase
 from podrules.scheduling.placement.controllers import controlled

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from podrules.api.controllers import scaled
 from podrules.api.model.storage import READ_WRITE_ONCE_POD, PersistentVolumeClaim
 from podrules.api.model.workload import Workload
-from podrules.api.scaled import scaled
 from podrules.ending.volumes import WriterLock, coming_guards, second_writers, surge_of, volume_of
 from podrules.lint.finding import Finding, Level, LintRule
 from podrules.lint.objects import Objects, PodCase

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.api.controller_labels import ADDED_LABELS, HASH_LABEL
+from podrules.api.controllers import ADDED_LABELS, HASH_LABEL
 from podrules.api.model.pod import TopologySpreadConstraint
 from podrules.api.model.selectors import LabelSelector, PodAffinityTerm, Selector, SelectorError
 from podrules.api.model.workload import Workload

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import json
 from msgspec.structs import replace
 
-from podrules.api.controller_labels import HASH_LABEL
+from podrules.api.controllers import HASH_LABEL
 from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME, Pod, TopologySpreadConstraint
 from podrules.api.model.selectors import LabelSelector
 from podrules.pod.priority import UnknownPriorityClass

@@ -19,10 +19,10 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from podrules.api.controllers import percentage, scaled
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.api.model.selectors import Selector, SelectorError
-from podrules.api.scaled import percentage, scaled
 
 SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 _NEGATIVE = "pdb disruptions allowed is negative"

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.api.controller_labels import INDEX_LABEL, controllers_labels
+from podrules.api.controllers import INDEX_LABEL, controllers_labels
 from podrules.api.model.base import OwnerReference
 from podrules.api.model.pod import Pod, PodTemplateSpec
 from podrules.api.model.selectors import LabelSelectorRequirement, PodAffinity, PodAffinityTerm

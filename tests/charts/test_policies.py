@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podrules.api.controller_labels import ADDED_LABELS
+from podrules.api.controllers import ADDED_LABELS
 from podrules.api.model.pod import Pod, PodSpec
 from podrules.lint.spread import Miss, SelectorMiss
 from tests.charts.chart import CHART, FULL_VALUES, Chart, HelmError, of_kind

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from cluster_io.errors import ClusterError
-from podrules.api.controller_labels import ADDED_LABELS
+from podrules.api.controllers import ADDED_LABELS
 from podrules.api.model.pod import Pod, PodTemplateSpec, TopologySpreadConstraint
 from podrules.lint.spread import SelectorMiss, selector_misses
 from podrules.qos_webhook.defaults import as_json, default_spread

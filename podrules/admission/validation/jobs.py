@@ -36,7 +36,7 @@ from podrules.admission.validation.metadata import (
 from podrules.admission.validation.pod import validate_pod_template
 from podrules.admission.validation.schedules import schedule_problem, time_zone_problem
 from podrules.admission.validation.view import Rules, View
-from podrules.api.controller_labels import controllers_labels
+from podrules.api.controllers import controllers_labels
 from podrules.api.model.misfit import FieldError
 from podrules.api.model.quantity import whole_number
 from podrules.workload.made_pod import NO_UID

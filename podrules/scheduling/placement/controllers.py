@@ -25,7 +25,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.api.controller_labels import HASH_LABEL, INDEX_LABEL
+from podrules.api.controllers import HASH_LABEL, INDEX_LABEL
 from podrules.api.model.base import ObjectMeta
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import LabelSelector, Selector, SelectorError

@@ -20,7 +20,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.api.controller_labels import INDEX_LABEL
+from podrules.api.controllers import INDEX_LABEL
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.scheduling.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.api.controller_labels import HASH_LABEL
+from podrules.api.controllers import HASH_LABEL
 from podrules.api.model.base import KubeObject
 from podrules.api.model.pod import Pod
 from podrules.api.well_known import SELECTOR_ANNOTATIONS, Meaning, known_taint

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from msgspec import to_builtins
 
-from podrules.api.controller_labels import HASH_LABEL
+from podrules.api.controllers import HASH_LABEL
 from podrules.api.model.base import KubeObject
 from podrules.api.model.decode import DecodeError, from_object
 from podrules.api.model.pod import PodTemplateSpec

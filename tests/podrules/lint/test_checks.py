@@ -12,8 +12,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podrules.api.controllers import scaled
 from podrules.api.features import REFERENCE
-from podrules.api.scaled import scaled
 from podrules.api.schema.table import schema
 from podrules.lint.claims import TwoWriters
 from podrules.lint.finding import Finding, Level
