@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from cluster_io.in_memory import MemorySource
-from cluster_io.list_time import newest_time
+from cluster_io.in_memory import MemorySource, newest_time
 from podrules.api.model.instant import instant
 
 OLD = "2026-11-22T09:00:00Z"

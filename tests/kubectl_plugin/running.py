@@ -16,9 +16,8 @@ import pytest
 from cluster_io.capture.contents import contents
 from cluster_io.capture.file import CapturedKind, Header, snapshot_parts
 from cluster_io.device_kinds import DEVICE_CLASSES, RESOURCE_SLICES
-from cluster_io.in_memory import MemorySource
+from cluster_io.in_memory import MemorySource, newest_time
 from cluster_io.kinds import ALL_KINDS, NODE_METRICS
-from cluster_io.list_time import newest_time
 from kubectl_plugin.cli import main
 
 _WITHOUT_NAMESPACE: Final = frozenset(

@@ -21,9 +21,8 @@ import pytest
 
 from cluster_io.demo import DEMO_NOW, demo_objects
 from cluster_io.errors import ClusterError, Forbidden, NotCaptured
-from cluster_io.in_memory import MemorySource
+from cluster_io.in_memory import MemorySource, newest_time
 from cluster_io.kinds import Kind
-from cluster_io.list_time import newest_time
 from kubectl_plugin.exit_codes import print_error
 from kubectl_plugin.options import Streams
 from kubectl_plugin.parsing import parse
