@@ -35,9 +35,8 @@ from cluster_io.kinds import (
     Kind,
 )
 from cluster_io.kubelet import KubeletEndpoint
-from cluster_io.live.answers import error_message, head_of_object
+from cluster_io.live.answers import error_message, head_of_object, pages_of
 from cluster_io.live.large_lists import NoProgress, Progress, can_read_whole, read_whole
-from cluster_io.live.pages import pages_of
 from cluster_io.live.responses import Response, service_account_namespace
 from cluster_io.live.transport import LargeTransport, Transport
 from cluster_io.origin import UNKNOWN_ORIGIN, Origin, host_of

@@ -33,8 +33,7 @@ from msgspec import field, json
 from cluster_io.errors import Unreachable
 from cluster_io.field_selector import equal_fields
 from cluster_io.kinds import Kind
-from cluster_io.live.answers import APIStatus, WatchEvent, error_message, head_of_event, head_of_object
-from cluster_io.live.pages import pages_of
+from cluster_io.live.answers import APIStatus, WatchEvent, error_message, head_of_event, head_of_object, pages_of
 from cluster_io.live.responses import Response, StreamRefused
 from podrules.api.model.base import Model, ObjectMeta
 from podrules.api.model.decode import DecodeError, from_json

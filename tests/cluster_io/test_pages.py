@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from cluster_io.errors import TooLong, Unreachable
-from cluster_io.live.pages import pages_of
+from cluster_io.live.answers import pages_of
 
 ROOM = 10
 PATH = "/api/v1/pods"

@@ -29,8 +29,7 @@ from msgspec.structs import replace
 from cluster_io.errors import ClusterError
 from cluster_io.field_selector import equal_fields
 from cluster_io.kinds import PODS
-from cluster_io.live.answers import ObjectList, error_message, head_of_object
-from cluster_io.live.pages import pages_of
+from cluster_io.live.answers import ObjectList, error_message, head_of_object, pages_of
 from cluster_io.live.reflector import StreamTransport
 from podrules.api.model.base import KubeObject, Model, ObjectMeta
 from podrules.api.model.decode import DecodeError, from_json
