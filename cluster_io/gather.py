@@ -43,7 +43,7 @@ from cluster_io.kinds import (
     Kind,
 )
 from cluster_io.kubelet import CONFIGZ, KubeletEndpoint
-from cluster_io.live.parallel_reads import together
+from cluster_io.live.many_reads import together
 from cluster_io.source import Source
 from podrules.api.features import Features, minor_of
 from podrules.api.model.base import KubeObject, Model

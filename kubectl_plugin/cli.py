@@ -188,7 +188,7 @@ def _offline_source(cluster: ClusterOptions, err: IO[str]) -> Source:
             if source.warning:
                 print(f"warning: {escape(source.warning)}", file=err)
             return source
-        from cluster_io.live.garbage_collection import without_collection
+        from cluster_io.live.many_reads import without_collection
         from cluster_io.manifests.files import read_documents
 
         with without_collection():

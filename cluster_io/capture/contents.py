@@ -39,7 +39,7 @@ from cluster_io.kinds import (
     VALIDATING_WEBHOOKS,
     Kind,
 )
-from cluster_io.live.parallel_reads import together
+from cluster_io.live.many_reads import together
 from cluster_io.source import Source
 from podrules.admission.mutating_webhooks import (
     MUTATES,

@@ -28,7 +28,7 @@ from msgspec.structs import fields, replace
 from cluster_io.capture.blocks import block_of, read_block
 from cluster_io.errors import ManifestError
 from cluster_io.kinds import Kind
-from cluster_io.live.garbage_collection import without_collection
+from cluster_io.live.many_reads import without_collection
 from podrules.api.model.base import KubeObject
 from podrules.api.model.decode import DecodeError
 from podrules.pod.versions import Release

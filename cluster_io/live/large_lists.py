@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import quote
 
 from cluster_io.kinds import Kind
-from cluster_io.live.garbage_collection import without_collection
+from cluster_io.live.many_reads import without_collection
 from cluster_io.live.responses import StreamedAnswer
 from cluster_io.live.transport import LargeTransport
 from podrules.api.model.base import KubeObject

@@ -12,7 +12,7 @@ from cluster_io.errors import NotCaptured, NotFound
 from cluster_io.field_selector import equal_fields
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import EVENTS, JOBS, NODES, PODS, Kind
-from cluster_io.live.parallel_reads import together
+from cluster_io.live.many_reads import together
 from kubectl_plugin.gather.targets import ObjectQuery, check_namespace, find, pod_selector
 from kubectl_plugin.options import NO_SELECTION
 from kubectl_plugin.reports.end_report import EndReport, end_report

@@ -7,7 +7,7 @@ from threading import Barrier, Thread
 
 import pytest
 
-from cluster_io.live.garbage_collection import without_collection
+from cluster_io.live.many_reads import without_collection
 
 
 def test_it_is_off_inside_and_on_again_after() -> None:
