@@ -17,8 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cluster_io.errors import ManifestError
-from cluster_io.manifests.json_stream import json_stream, sent_number
-from cluster_io.manifests.partial_yaml import readable_part
+from cluster_io.manifests.json_stream import json_stream, readable_part, sent_number
 from cluster_io.manifests.text import STDIN, files_of, read_stdin, read_text
 from cluster_io.manifests.yaml_words import no_manifest, yaml_problem
 
