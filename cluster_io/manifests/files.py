@@ -18,8 +18,7 @@ from msgspec.structs import replace
 
 from cluster_io.errors import ManifestError
 from cluster_io.manifests.json_stream import json_stream, readable_part, sent_number
-from cluster_io.manifests.text import STDIN, files_of, read_stdin, read_text
-from cluster_io.manifests.yaml_words import no_manifest, yaml_problem
+from cluster_io.manifests.text import STDIN, files_of, no_manifest, read_stdin, read_text, yaml_problem
 
 MAX_VALUES: Final = 50_000_000
 """Values of one document with its aliases expanded: more is an attack or a mistake."""

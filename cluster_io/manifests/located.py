@@ -19,7 +19,7 @@ from msgspec import Struct
 from cluster_io.errors import ManifestError
 from cluster_io.manifests.files import Document, check_depth, check_expanded, go_loader, objects_in
 from cluster_io.manifests.json_stream import JsonValue, json_stream, readable_part
-from cluster_io.manifests.yaml_words import yaml_problem
+from cluster_io.manifests.text import yaml_problem
 
 MAX_TEXT: Final = 16 << 20
 """Characters of a file: kubectl refuses an object of a tenth of this size."""

@@ -57,7 +57,7 @@ class ValidDocuments:
 def refused(document: Document, field: str, problem: str, remedy: str = "") -> ManifestError:
     """The error for an object that the API server would refuse, with the line of the field, or of the nearest above."""
     from cluster_io.manifests.located import line_of
-    from cluster_io.manifests.yaml_words import TEMPLATE_ADVICE
+    from cluster_io.manifests.text import TEMPLATE_ADVICE
 
     line = line_of(document, field)
     place = document.where if line is None else f"{document.where}, line {line}"
