@@ -19,8 +19,8 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import Selector
 
-T = TypeVar("T", bound=KubeObject)
-M = TypeVar("M", bound=Model)
+Cached = TypeVar("T", bound=KubeObject)
+CachedModel = TypeVar("M", bound=Model)
 A = TypeVar("A")
 
 
@@ -71,15 +71,20 @@ class RememberedSource:
         """See `Source.emulates`."""
         return self._source.emulates
 
-    def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
+    def get(self, kind: Kind[Cached], name: str, namespace: str | None = None) -> Cached:
         """One object; see `Source.get`."""
         if kind is NODES and self._nodes is not None and name in self._nodes:
             return cast("T", self._nodes[name])
         return self._once(lambda: self._source.get(kind, name, namespace), "get", kind, _space(kind, namespace), name)
 
     def list(
-        self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
-    ) -> Sequence[T]:
+        self,
+        kind: Kind[Cached],
+        namespace: str | None = None,
+        *,
+        selector: Selector | None = None,
+        field_selector: str = "",
+    ) -> Sequence[Cached]:
         """All objects of a kind; see `Source.list`."""
         if kind is NODES and self._nodes is not None and not selector and not field_selector:
             return cast("Sequence[T]", tuple(self._nodes.values()))
@@ -98,7 +103,7 @@ class RememberedSource:
         """The names of a kind's objects; see `Source.names`."""
         return self._once(lambda: self._source.names(kind, namespace), "names", kind, namespace)
 
-    def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
+    def kubelet(self, node: str, endpoint: KubeletEndpoint[CachedModel]) -> CachedModel:
         """Ask a node's kubelet; see `Source.kubelet`."""
         return self._once(lambda: self._source.kubelet(node, endpoint), "kubelet", node, endpoint.path)
 

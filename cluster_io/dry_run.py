@@ -27,9 +27,9 @@ _APPLY: Final = "application/apply-patch+yaml"
 _NO_DRY_RUN: Final = "does not support dry run"
 _TAKEN: Final = frozenset({200, 201})
 _EXISTS: Final = 409
-_NO_ANSWER: Final = 0
+_NO_STATUS: Final = 0
 _FORBIDDEN: Final = 403
-_NO_VERDICT: Final = frozenset({_NO_ANSWER, 401, 405, 429, 501, 502, 503, 504})
+_NO_VERDICT: Final = frozenset({_NO_STATUS, 401, 405, 429, 501, 502, 503, 504})
 """Errors that concern the request or the server, not the object."""
 _NO_KIND: Final = "the server could not find the requested resource"
 """An old API server does not serve the kind."""
@@ -88,7 +88,7 @@ class DryRuns:
         try:
             return self._sender.send(method, path, json.dumps(content).encode(), content_type)
         except Unreachable as error:
-            return ChangeAnswer(_NO_ANSWER, error.message.encode(), ())
+            return ChangeAnswer(_NO_STATUS, error.message.encode(), ())
 
 
 def _read(answer: ChangeAnswer, *, applied: bool = False) -> DryRunAnswer:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from cluster_io.wire.recipe import Fill, TextPlace, recipe
 from podrules.api.model.decode import dec_hook
 
-T = TypeVar("T", bound=Struct)
+Value = TypeVar("T", bound=Struct)
 
 Own = tuple[str, ...]
 """A model's own texts: first those of fields, then those that the pattern found."""
@@ -54,7 +54,7 @@ class Column(Struct, frozen=True, array_like=True, gc=False):
     """For each model, the index of its form."""
     own: tuple[Own, ...]
 
-    def models(self, model: type[T]) -> list[T]:
+    def models(self, model: type[Value]) -> list[Value]:
         """Make all models.
 
         Raises:
@@ -64,7 +64,7 @@ class Column(Struct, frozen=True, array_like=True, gc=False):
         return [fills[place](own) for place, own in zip(self.places, self.own, strict=True)]
 
 
-class Forms(Generic[T]):
+class Forms(Generic[Value]):
     """Splits models of one type into forms and own texts, for a `Column`."""
 
     def __init__(self, own: Sequence[str], found: re.Pattern[bytes] | None = None) -> None:
@@ -88,7 +88,7 @@ class Forms(Generic[T]):
         """All models that were added."""
         return Column(tuple(self._forms), tuple(self._models), tuple(self._texts))
 
-    def add(self, model: T) -> None:
+    def add(self, model: Value) -> None:
         """Append a model."""
         own = {name: value for name in self._own_fields if (value := getattr(model, name)) is not None}
         raw = self._encode(replace(model, **dict(zip(own, _PLACEHOLDERS, strict=False))))
@@ -103,7 +103,7 @@ class Forms(Generic[T]):
         self._models.append(self._place_of_whole(model) if place is None else place)
         self._texts.append(() if place is None else texts)
 
-    def _new(self, model: T, pieces: list[bytes], order: Sequence[int], texts: Own) -> int | None:
+    def _new(self, model: Value, pieces: list[bytes], order: Sequence[int], texts: Own) -> int | None:
         if len(texts) > _MAX_OWN or not set(_PLACEHOLDERS).isdisjoint(texts):
             return None
         pieces[1::2] = (b"%c%b" % (0xA0 | _PLACEHOLDER_SIZE, _PLACEHOLDERS[index].encode()) for index in order)
@@ -113,7 +113,7 @@ class Forms(Generic[T]):
         except ValueError:
             return None
 
-    def _place_of_whole(self, model: T) -> int:
+    def _place_of_whole(self, model: Value) -> int:
         raw = self._encode(model)
         if raw not in self._whole:
             self._whole[raw] = self._added(Form(raw, 0))

@@ -15,7 +15,7 @@ from podrules.api.model.selectors import Selector
 from podrules.api.names import near_names
 from podrules.pod.versions import NOTHING_STATED, StatedFacts
 
-T = TypeVar("T", bound=KubeObject)
+Captured = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
 _Index = dict[tuple[str, str], KubeObject]
 
@@ -58,7 +58,7 @@ class SnapshotSource:
             "what it did not keep counts as not set"
         )
 
-    def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
+    def get(self, kind: Kind[Captured], name: str, namespace: str | None = None) -> Captured:
         """One object; see `Source.get`."""
         place = namespace or "" if kind.namespaced else ""
         index = self._index(kind, place)
@@ -67,13 +67,13 @@ class SnapshotSource:
         return cast("T", index[place, name])
 
     def list(
-        self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
-    ) -> Sequence[T]:
+        self, kind: Kind[Captured], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
+    ) -> Sequence[Captured]:
         """All objects of a kind; see `Source.list`."""
         objects = self._all(kind, namespace)
         if kind not in self._choices:
             self._choices[kind] = FieldIndex(objects, FieldTerm.read_model)
-        found: Sequence[T] = self._choices[kind].of(field_selector)
+        found: Sequence[Captured] = self._choices[kind].of(field_selector)
         if namespace is not None and kind.namespaced:
             found = [entry for entry in found if entry.metadata.namespace == namespace]
         return found if selector is None else [entry for entry in found if selector.matches(entry.metadata.labels)]
@@ -88,7 +88,7 @@ class SnapshotSource:
         del node, endpoint
         raise KubeletUnavailable(f"not in {self.description}")
 
-    def _all(self, kind: Kind[T], namespace: str | None) -> Sequence[T]:
+    def _all(self, kind: Kind[Captured], namespace: str | None) -> Sequence[Captured]:
         """The captured objects of a kind, where they hold all of a namespace; None: of all namespaces."""
         captured = self._file.captured(kind)
         if captured.not_captured == NOT_SERVED:

@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from cluster_io.wire.recipe import Fill, TextPlace, recipe
 
-T = TypeVar("T", bound=Struct)
+S = TypeVar("T", bound=Struct)
 Pieces = tuple[bytes, ...]
 """A message in pieces: a shared piece, then a place's content and a shared piece in turn."""
 
@@ -55,12 +55,12 @@ def text_place(characters: bytes, sizes: range) -> bytes:
     return b"|".join(b"\\x%02x%b{%d}" % (size, characters, size) for size in sizes)
 
 
-class Alike(Generic[T]):
+class Alike(Generic[S]):
     """Decodes messages of one type, and learns the shapes that repeat."""
 
     def __init__(
         self,
-        decode: Callable[[bytes], T],
+        decode: Callable[[bytes], S],
         time: Callable[[bytes], str | None],
         places: bytes,
         most: int | None = None,
@@ -88,7 +88,7 @@ class Alike(Generic[T]):
         """Whether enough messages have repeated a shape so far."""
         return self._credit > 0
 
-    def decode(self, raw: bytes) -> T:
+    def decode(self, raw: bytes) -> S:
         """Decode one message.
 
         Raises:
@@ -103,7 +103,7 @@ class Alike(Generic[T]):
                 return cast("T", fill(pieces))
         return self._decode_new_shape(raw) if self.pays else self._ordinary(raw)
 
-    def _decode_new_shape(self, raw: bytes) -> T:
+    def _decode_new_shape(self, raw: bytes) -> S:
         """Decode a message of an unknown shape; learn the shape when it occurs the second time."""
         self._credit -= 1
         at, sizes = 0, []
@@ -133,7 +133,7 @@ class Alike(Generic[T]):
             ways.setdefault(same, {})[cut.unpack(raw)[::2]] = fill
             self._kept += 1
 
-    def _joined(self, pieces: Sequence[bytes]) -> T:
+    def _joined(self, pieces: Sequence[bytes]) -> S:
         return self._ordinary(b"".join(pieces))
 
     def _learned(self, pieces: Pieces) -> Fill | None:
@@ -150,7 +150,7 @@ class Alike(Generic[T]):
         except (NotProtobuf, ValueError):
             return None
 
-    def _fill(self, model: T, made_up: Sequence[bytes]) -> Fill:
+    def _fill(self, model: S, made_up: Sequence[bytes]) -> Fill:
         """A function that makes models of pieces, learned from a model with made-up values."""
         places: dict[str | None, TextPlace] = {}
         for index, place in enumerate(made_up):
