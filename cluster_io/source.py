@@ -5,13 +5,17 @@ A `Source` is the live cluster, a snapshot, manifests or the demo cluster. Views
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
-from cluster_io.kinds import Kind
+from cluster_io.errors import BadEntry, ClusterError, Unreachable
+from cluster_io.field_selector import FieldIndex, FieldTerm
+from cluster_io.kinds import NODES, PODS, Kind
 from cluster_io.kubelet import KubeletEndpoint
 from podrules.api.model.base import KubeObject, Model
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import Selector
 from podrules.pod.versions import Release, StatedFacts
 
@@ -119,3 +123,123 @@ class Source(Protocol):
             BadObject: the answer does not have the shape of the endpoint's model.
         """
         ...
+
+
+# A source for one answer: it asks for everything once, and answers from the nodes and pods that are known.
+#
+# A report asks for the pods of every node and for single nodes. Without this source, each is a request of its own.
+
+Cached = TypeVar("T", bound=KubeObject)
+CachedModel = TypeVar("M", bound=Model)
+A = TypeVar("A")
+
+
+class RememberedSource:
+    """Keeps each answer of another source, and its refusals."""
+
+    def __init__(self, source: Source) -> None:
+        """Ask for nothing yet."""
+        self._source = source
+        self._answers: dict[tuple[Any, ...], Any] = {}
+        self._of: str | None = None
+        self._nodes: dict[str, Node] | None = None
+        self._pods: FieldIndex[Pod] | None = None
+        self.description = source.description
+        self.schedulers = source.schedulers
+        self.stated = source.stated
+        self.now = source.now
+        self.later_time: datetime | None = getattr(source, "later_time", None)
+        self.is_plain_list = source.is_plain_list
+        self.side_by_side = source.side_by_side
+
+    def know(self, nodes: Sequence[Node] | None, pods: Sequence[Pod] | None, of: str | None = None) -> None:
+        """Answer requests about nodes and pods from these lists.
+
+        Args:
+            nodes: All nodes of the cluster; None: they could not be read, and the other source says why.
+            pods: The same of pods.
+            of: The only namespace that these pods are from; None: of all.
+        """
+        self._of = of
+        self._nodes = None if nodes is None else {node.metadata.name: node for node in nodes}
+        self._pods = None if pods is None else FieldIndex(pods, FieldTerm.read_model)
+
+    # The first use of these may be a request.
+
+    @property
+    def namespace(self) -> str:
+        """See `Source.namespace`."""
+        return self._source.namespace
+
+    @property
+    def git_version(self) -> str | None:
+        """See `Source.git_version`."""
+        return self._source.git_version
+
+    @property
+    def emulates(self) -> str:
+        """See `Source.emulates`."""
+        return self._source.emulates
+
+    def get(self, kind: Kind[Cached], name: str, namespace: str | None = None) -> Cached:
+        """One object; see `Source.get`."""
+        if kind is NODES and self._nodes is not None and name in self._nodes:
+            return cast("T", self._nodes[name])
+        return self._once(lambda: self._source.get(kind, name, namespace), "get", kind, _space(kind, namespace), name)
+
+    def list(
+        self,
+        kind: Kind[Cached],
+        namespace: str | None = None,
+        *,
+        selector: Selector | None = None,
+        field_selector: str = "",
+    ) -> Sequence[Cached]:
+        """All objects of a kind; see `Source.list`."""
+        if kind is NODES and self._nodes is not None and not selector and not field_selector:
+            return cast("Sequence[T]", tuple(self._nodes.values()))
+        if kind is not PODS or self._pods is None or selector or self._of not in {None, namespace}:
+            chosen = _space(kind, namespace), None if selector is None else str(selector), field_selector
+            return self._once(
+                lambda: self._source.list(kind, namespace, selector=selector, field_selector=field_selector),
+                *("list", kind, *chosen),
+            )
+        found = self._pods.of(field_selector)
+        if namespace is not None:
+            found = [pod for pod in found if pod.metadata.namespace == namespace]
+        return cast("Sequence[T]", found)
+
+    def names(self, kind: Kind[Any], namespace: str | None) -> Sequence[str]:
+        """The names of a kind's objects; see `Source.names`."""
+        return self._once(lambda: self._source.names(kind, namespace), "names", kind, namespace)
+
+    def kubelet(self, node: str, endpoint: KubeletEndpoint[CachedModel]) -> CachedModel:
+        """Ask a node's kubelet; see `Source.kubelet`."""
+        return self._once(lambda: self._source.kubelet(node, endpoint), "kubelet", node, endpoint.path)
+
+    def _once(self, ask: Callable[[], A], *request: Any) -> A:
+        """The answer to a request, or its refusal again. A server that did not answer is asked again."""
+        if request not in self._answers:
+            try:
+                self._answers[request] = ask()
+            except (BadEntry, Unreachable):
+                raise
+            except ClusterError as error:
+                self._answers[request] = error
+        found: A | ClusterError = self._answers[request]
+        if isinstance(found, ClusterError):
+            raise found
+        return found
+
+
+def _space(kind: Kind[Any], namespace: str | None) -> str | None:
+    """The namespace in the path of a request."""
+    return namespace if kind.namespaced else None
+
+
+def remembered(source: Source) -> Source:
+    """The source with a memory for one answer, if it answers at all."""
+    # Loaded by most sources without a cluster.
+    from cluster_io.in_memory import NothingSource
+
+    return source if isinstance(source, NothingSource) else RememberedSource(source)

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cluster_io.cached_source import remembered
 from cluster_io.errors import ClusterError, NotFound, Unreachable, UsageError
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import NODES, PODS
-from cluster_io.source import Source
+from cluster_io.source import Source, remembered
 from kubectl_plugin.exit_codes import NOT_CERTAIN, NOTHING_LEFT, print_error
 from kubectl_plugin.gather.ends import HOUR, Ends
 from kubectl_plugin.gather.targets import ObjectQuery, find, targets_of

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cluster_io.cached_source import remembered
 from cluster_io.errors import ClusterError, Unreachable, UsageError
 from cluster_io.gather import Gatherer
 from cluster_io.in_memory import NothingSource
 from cluster_io.kinds import NODES, RELATED
-from cluster_io.source import Source
+from cluster_io.source import Source, remembered
 from kubectl_plugin.exit_codes import REFUSED, certainty, print_error, warn
 from kubectl_plugin.gather.manifest_objects import joined
 from kubectl_plugin.gather.manifest_pods import printed_name

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
-from cluster_io.cached_source import RememberedSource
 from cluster_io.errors import ClusterError, Forbidden, NotCaptured, NotServed, Unreachable, UsageError
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import NODES, PDBS, PODS, find_kind
-from cluster_io.source import Source
+from cluster_io.source import RememberedSource, Source
 from kubectl_plugin.exit_codes import certainty, print_error
 from kubectl_plugin.gather.pressure import pressure_report, pressure_reports
 from kubectl_plugin.options import NodeOptions, Streams

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cluster_io.cached_source import remembered
 from cluster_io.errors import ManifestError, NotFound, UsageError
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import NODES, PDBS, PODS, Kind, find_kind
 from cluster_io.manifests.text import advice_for
-from cluster_io.source import Source
+from cluster_io.source import Source, remembered
 from kubectl_plugin.exit_codes import NO_PLACE, NOT_CERTAIN, REFUSED, certainty, print_error, warn
 from kubectl_plugin.gather.likely_node import Schedulers, with_writer_of
 from kubectl_plugin.gather.manifest_files import ManifestFile, read_files

@@ -9,11 +9,10 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from cluster_io.cached_source import remembered
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import NODES, PODS
 from cluster_io.node_usage import read_usages
-from cluster_io.source import Source
+from cluster_io.source import Source, remembered
 from kubectl_plugin.exit_codes import certainty
 from kubectl_plugin.gather.likely_node import Schedulers
 from kubectl_plugin.gather.targets import check_namespace

@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cluster_io.cached_source import RememberedSource
 from cluster_io.errors import ManifestError, UsageError
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import (

@@ -9,12 +9,12 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-from cluster_io.cached_source import RememberedSource
 from cluster_io.demo import DEMO_NOW, demo_kubelets, demo_objects
 from cluster_io.gather import Gatherer
 from cluster_io.in_memory import MemorySource
 from cluster_io.kinds import NODES, PODS
 from cluster_io.node_usage import read_usage, read_usages
+from cluster_io.source import RememberedSource
 from kubectl_plugin.gather.overview import Overview, overview, scope_of
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
 from kubectl_plugin.reports.cluster.cluster_report import cluster_report, pod_key
