@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from cluster_io.dry_run import DryRunAnswer, DryRuns
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import MUTATING_WEBHOOKS, NAMESPACES, PODS, PRIORITY_CLASSES, WORKLOADS, Kind
 from cluster_io.live.transport import ProxySettings
