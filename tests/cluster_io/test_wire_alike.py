@@ -11,11 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_io.kinds import PODS
-from cluster_io.wire import message_patterns
 from cluster_io.wire.codec import Codec
 from cluster_io.wire.envelope import ListReader
-from cluster_io.wire.message_patterns import TIME, Alike, text_place
-from cluster_io.wire.pods import PodCodec
+from cluster_io.wire.pods import TIME, Alike, PodCodec, text_place
 from podrules.api.model.base import Condition
 from podrules.api.model.decode import DecodeError
 from podrules.api.model.pod import Pod
