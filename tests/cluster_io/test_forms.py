@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_io.capture.forms import Column, Form, Forms, texts
+from cluster_io.capture.blocks import Column, Form, Forms, texts
 from cluster_io.wire import recipe as module
 from cluster_io.wire.recipe import TextPlace, recipe
 from podrules.api.model.base import Condition
