@@ -182,7 +182,7 @@ def _offline_source(cluster: ClusterOptions, err: IO[str]) -> Source:
         from cluster_io.capture.file import SnapshotFile, is_snapshot
 
         if is_snapshot(cluster.snapshot):
-            from cluster_io.capture.source import SnapshotSource
+            from cluster_io.capture.file import SnapshotSource
 
             source = SnapshotSource(SnapshotFile(cluster.snapshot), namespace=cluster.namespace)
             if source.warning:

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from cluster_io.capture.anonymise import Anonymiser
 from cluster_io.capture.contents import ANNOTATIONS, KindContents, contents, without_annotations
-from cluster_io.capture.file import CapturedKind, Header, SnapshotFile, is_snapshot, snapshot_parts
-from cluster_io.capture.source import SnapshotSource
+from cluster_io.capture.file import CapturedKind, Header, SnapshotFile, SnapshotSource, is_snapshot, snapshot_parts
 from cluster_io.demo import DEMO_NOW, demo_objects
 from cluster_io.errors import ClusterError, ManifestError, NotCaptured, NotFound
 from cluster_io.in_memory import MemorySource

@@ -56,7 +56,7 @@ _READ_SNAPSHOT: Final = """\
 import sys, time
 started = time.perf_counter()
 from cluster_io.capture.file import SnapshotFile
-from cluster_io.capture.source import SnapshotSource
+from cluster_io.capture.file import SnapshotSource
 from cluster_io.kinds import ALL_KINDS
 source = SnapshotSource(SnapshotFile(sys.argv[1]), namespace=None)
 read = sum(len(source.list(kind)) for kind in ALL_KINDS)

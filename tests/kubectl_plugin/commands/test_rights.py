@@ -13,8 +13,7 @@ import pytest
 import yaml
 
 from cluster_io.capture.contents import contents
-from cluster_io.capture.file import SnapshotFile
-from cluster_io.capture.source import SnapshotSource
+from cluster_io.capture.file import SnapshotFile, SnapshotSource
 from cluster_io.demo import DEMO_NOW, DEMO_VERSION, demo_objects
 from cluster_io.errors import NotCaptured
 from cluster_io.kinds import LEASES, PODS
