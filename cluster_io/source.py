@@ -129,8 +129,6 @@ class Source(Protocol):
 #
 # A report asks for the pods of every node and for single nodes. Without this source, each is a request of its own.
 
-Cached = TypeVar("T", bound=KubeObject)
-CachedModel = TypeVar("M", bound=Model)
 A = TypeVar("A")
 
 
@@ -181,7 +179,7 @@ class RememberedSource:
         """See `Source.emulates`."""
         return self._source.emulates
 
-    def get(self, kind: Kind[Cached], name: str, namespace: str | None = None) -> Cached:
+    def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
         """One object; see `Source.get`."""
         if kind is NODES and self._nodes is not None and name in self._nodes:
             return cast("T", self._nodes[name])
@@ -189,12 +187,12 @@ class RememberedSource:
 
     def list(
         self,
-        kind: Kind[Cached],
+        kind: Kind[T],
         namespace: str | None = None,
         *,
         selector: Selector | None = None,
         field_selector: str = "",
-    ) -> Sequence[Cached]:
+    ) -> Sequence[T]:
         """All objects of a kind; see `Source.list`."""
         if kind is NODES and self._nodes is not None and not selector and not field_selector:
             return cast("Sequence[T]", tuple(self._nodes.values()))
@@ -213,7 +211,7 @@ class RememberedSource:
         """The names of a kind's objects; see `Source.names`."""
         return self._once(lambda: self._source.names(kind, namespace), "names", kind, namespace)
 
-    def kubelet(self, node: str, endpoint: KubeletEndpoint[CachedModel]) -> CachedModel:
+    def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
         """Ask a node's kubelet; see `Source.kubelet`."""
         return self._once(lambda: self._source.kubelet(node, endpoint), "kubelet", node, endpoint.path)
 

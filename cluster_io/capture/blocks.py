@@ -23,7 +23,7 @@ from podrules.api.model.decode import dec_hook
 from podrules.api.model.node import ContainerImage, Node
 from podrules.api.model.pod import Pod, PodSpec, PodStatus
 
-Value = TypeVar("T", bound=Struct)
+S = TypeVar("S", bound=Struct)
 
 Own = tuple[str, ...]
 """A model's own texts: first those of fields, then those that the pattern found."""
@@ -59,7 +59,7 @@ class Column(Struct, frozen=True, array_like=True, gc=False):
     """For each model, the index of its form."""
     own: tuple[Own, ...]
 
-    def models(self, model: type[Value]) -> list[Value]:
+    def models(self, model: type[S]) -> list[S]:
         """Make all models.
 
         Raises:
@@ -69,7 +69,7 @@ class Column(Struct, frozen=True, array_like=True, gc=False):
         return [fills[place](own) for place, own in zip(self.places, self.own, strict=True)]
 
 
-class Forms(Generic[Value]):
+class Forms(Generic[S]):
     """Splits models of one type into forms and own texts, for a `Column`."""
 
     def __init__(self, own: Sequence[str], found: re.Pattern[bytes] | None = None) -> None:
@@ -93,7 +93,7 @@ class Forms(Generic[Value]):
         """All models that were added."""
         return Column(tuple(self._forms), tuple(self._models), tuple(self._texts))
 
-    def add(self, model: Value) -> None:
+    def add(self, model: S) -> None:
         """Append a model."""
         own = {name: value for name in self._own_fields if (value := getattr(model, name)) is not None}
         raw = self._encode(replace(model, **dict(zip(own, _PLACEHOLDERS, strict=False))))
@@ -108,7 +108,7 @@ class Forms(Generic[Value]):
         self._models.append(self._place_of_whole(model) if place is None else place)
         self._texts.append(() if place is None else texts)
 
-    def _new(self, model: Value, pieces: list[bytes], order: Sequence[int], texts: Own) -> int | None:
+    def _new(self, model: S, pieces: list[bytes], order: Sequence[int], texts: Own) -> int | None:
         if len(texts) > _MAX_OWN or not set(_PLACEHOLDERS).isdisjoint(texts):
             return None
         pieces[1::2] = (b"%c%b" % (0xA0 | _PLACEHOLDER_SIZE, _PLACEHOLDERS[index].encode()) for index in order)
@@ -118,7 +118,7 @@ class Forms(Generic[Value]):
         except ValueError:
             return None
 
-    def _place_of_whole(self, model: Value) -> int:
+    def _place_of_whole(self, model: S) -> int:
         raw = self._encode(model)
         if raw not in self._whole:
             self._whole[raw] = self._added(Form(raw, 0))

@@ -217,7 +217,6 @@ class SnapshotFile:
 
 # Serves the objects of a snapshot's file, and distinguishes a kind that was not captured from one without objects.
 
-Captured = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
 _Index = dict[tuple[str, str], KubeObject]
 
@@ -260,7 +259,7 @@ class SnapshotSource:
             "what it did not keep counts as not set"
         )
 
-    def get(self, kind: Kind[Captured], name: str, namespace: str | None = None) -> Captured:
+    def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
         """One object; see `Source.get`."""
         place = namespace or "" if kind.namespaced else ""
         index = self._index(kind, place)
@@ -270,17 +269,17 @@ class SnapshotSource:
 
     def list(
         self,
-        kind: Kind[Captured],
+        kind: Kind[T],
         namespace: str | None = None,
         *,
         selector: Selector | None = None,
         field_selector: str = "",
-    ) -> Sequence[Captured]:
+    ) -> Sequence[T]:
         """All objects of a kind; see `Source.list`."""
         objects = self._all(kind, namespace)
         if kind not in self._choices:
             self._choices[kind] = FieldIndex(objects, FieldTerm.read_model)
-        found: Sequence[Captured] = self._choices[kind].of(field_selector)
+        found: Sequence[T] = self._choices[kind].of(field_selector)
         if namespace is not None and kind.namespaced:
             found = [entry for entry in found if entry.metadata.namespace == namespace]
         return found if selector is None else [entry for entry in found if selector.matches(entry.metadata.labels)]
@@ -295,7 +294,7 @@ class SnapshotSource:
         del node, endpoint
         raise KubeletUnavailable(f"not in {self.description}")
 
-    def _all(self, kind: Kind[Captured], namespace: str | None) -> Sequence[Captured]:
+    def _all(self, kind: Kind[T], namespace: str | None) -> Sequence[T]:
         """The captured objects of a kind, where they hold all of a namespace; None: of all namespaces."""
         captured = self._file.captured(kind)
         if captured.not_captured == NOT_SERVED:

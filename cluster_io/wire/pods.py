@@ -31,7 +31,7 @@ from cluster_io.wire.recipe import Fill, TextPlace, recipe
 from podrules.api.model.base import KubeObject, ObjectMeta
 from podrules.api.model.pod import Pod, PodSpec, PodStatus
 
-S = TypeVar("T", bound=Struct)
+S = TypeVar("S", bound=Struct)
 Pieces = tuple[bytes, ...]
 """A message in pieces: a shared piece, then a place's content and a shared piece in turn."""
 
@@ -104,7 +104,7 @@ class Alike(Generic[S]):
             fill = fills.get(pieces[::2])
             if fill is not None:
                 self._credit += 1
-                return cast("T", fill(pieces))
+                return cast("S", fill(pieces))
         return self._decode_new_shape(raw) if self.pays else self._ordinary(raw)
 
     def _decode_new_shape(self, raw: bytes) -> S:
@@ -125,7 +125,7 @@ class Alike(Generic[S]):
             return self._ordinary(raw)
         fill = self._learned(pieces) or self._joined
         self._keep(raw, cut, fill)
-        return cast("T", fill(pieces))
+        return cast("S", fill(pieces))
 
     def _keep(self, raw: bytes, cut: Cut, fill: Fill) -> None:
         if self._kept >= _MAX_SHAPES:
