@@ -1,4 +1,21 @@
-"""A source of objects that are in memory already: a plain List, manifests, the demo cluster."""
+"""A source of objects that are in memory already: a plain List, manifests, the demo cluster.
+
+A List prints no time of its own. The clock of the machine that reads it later would make every node silent and every
+deletion overdue. The newest past time in the objects is the best estimate: a kubelet renews its Lease every 10 s.
+
+    one wrong time   must not do the same harm. Where Leases or Nodes' conditions have heartbeats, a time more than an
+                     hour after the newest heartbeat does not count. All consequences of losing every node happen
+                     within that hour
+    past times       alone count: creation, updates and deletions of objects, times in status, heartbeats, events. A
+                     pod's metadata.deletionTimestamp may be in the future: the API server writes the end of the grace
+                     period there, metadata.deletionGracePeriodSeconds after the DELETE
+
+Events of events.k8s.io become those of the core API: both are one object, and a file may hold either.
+
+Source: BeforeDelete in staging/src/k8s.io/apiserver/pkg/registry/rest/delete.go, the Time and MicroTime fields of
+staging/src/k8s.io/api/{core,coordination,batch,storage,events}, pkg/kubelet/nodelease, pkg/apis/events/v1/conversion.go
+at v1.36.3.
+"""
 
 from __future__ import annotations
 
@@ -200,22 +217,6 @@ class NothingSource:
         raise KubeletUnavailable("no cluster was asked")
 
 
-# Estimates when a List was printed: the newest time among its objects.
-#
-# `kubectl get -o json` prints no time of its own. The clock of the machine that reads the List later would make every
-# node silent and every deletion overdue. The newest past time in the objects is the best estimate: a kubelet renews its
-# Lease every 10 s.
-#
-# One wrong time must not do the same harm. Where Leases or Nodes' conditions have heartbeats, a time more than an hour
-# after the newest heartbeat does not count. All consequences of losing every node happen within that hour.
-#
-# Only past times count: creation, updates and deletions of objects, times in status, heartbeats, events. A future time
-# does not count. A pod's metadata.deletionTimestamp may be in the future: the API server writes the end of the grace
-# period there, metadata.deletionGracePeriodSeconds after the DELETE.
-#
-# Source: BeforeDelete in staging/src/k8s.io/apiserver/pkg/registry/rest/delete.go, the Time and MicroTime fields of
-# staging/src/k8s.io/api/{core,coordination,batch,storage,events}, pkg/kubelet/nodelease, at v1.36.3.
-
 _MAX_AFTER_HEARTBEAT: Final = 3600
 """Seconds after the newest heartbeat that a time may still count."""
 
@@ -349,10 +350,6 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _list(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
-
-# Events of events.k8s.io as those of the core API: both are one object, and a file may hold either.
-#
-# Source: pkg/apis/events/v1/conversion.go at v1.36.3.
 
 _GROUP: Final = "events.k8s.io/"
 _FIELDS: Final = {

@@ -1,6 +1,8 @@
 """The interface of everything that serves API objects.
 
 A `Source` is the live cluster, a snapshot, manifests or the demo cluster. Views and rules do not know which one it is.
+A `RememberedSource` answers from the nodes and pods it has read: a report asks for the pods of every node and for
+single nodes, and each would be a request of its own.
 """
 
 from __future__ import annotations
@@ -124,10 +126,6 @@ class Source(Protocol):
         """
         ...
 
-
-# A source for one answer: it asks for everything once, and answers from the nodes and pods that are known.
-#
-# A report asks for the pods of every node and for single nodes. Without this source, each is a request of its own.
 
 A = TypeVar("A")
 

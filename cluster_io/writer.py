@@ -4,10 +4,15 @@ Every change has the uid as a precondition; a patch has the resourceVersion too,
 client's change. A request is never sent twice. The proxy behind a writer accepts only the paths and methods that its
 command needs.
 
+A dry run asks the API server for its verdict on an object: a create with ``dryRun=All``, or an apply if the object
+exists. The API server runs decoding, admission with the webhooks, and validation, and stores nothing. Its answer
+applies to the user who asks; a controller may get another.
+
 Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (DeleteOptions, Preconditions) at v0.36.3;
 k8s.io/api/authorization/v1/types.go (SelfSubjectAccessReview) at v0.36.3; the words of refusals:
 k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go (forbiddenMessage),
-pkg/admission/plugin/webhook/errors/statuserror.go and pkg/admission/plugin/policy/validating/dispatcher.go at v0.36.3.
+pkg/admission/plugin/webhook/errors/statuserror.go and pkg/admission/plugin/policy/validating/dispatcher.go at v0.36.3;
+k8s.io/apiserver/pkg/endpoints/handlers/create.go and patch.go at v0.37.1.
 """
 
 from __future__ import annotations
@@ -170,14 +175,6 @@ def _refused(change: str, message: str) -> RequestRefused:
     who, why = (found["who"], found["why"] or "it gives no reason") if found else ("the API server", message)
     return RequestRefused(f"{who} refuses to {change}: {why}", admission=found is not None)
 
-
-# Asks the API server for its verdict on an object: a create with ``dryRun=All``, or an apply if the object exists.
-#
-# Every request has ``dryRun=All``: the API server runs decoding, admission with the webhooks, and validation, and stores
-# nothing. Its answer applies to the user who asks; a controller may get another.
-#
-# Source: k8s.io/apiserver/pkg/endpoints/handlers/create.go and patch.go at v0.37.1;
-# pkg/admission/plugin/webhook/errors/statuserror.go (NewDryRunUnsupportedErr).
 
 _MANAGER: Final = "kubectl-qos"
 _APPLY: Final = "application/apply-patch+yaml"

@@ -2,6 +2,6 @@
 
 contents     chooses what is captured and what is left out
 anonymise    replaces names; equal names stay equal
-file         reads and writes the file: format, versions, limits
-source       serves the objects of a file
+blocks       encodes the objects of one kind; what they share is stored once
+file         reads, writes and serves the file: format, versions, limits
 """

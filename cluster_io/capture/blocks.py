@@ -1,4 +1,7 @@
-"""Stores what many models share only once, as their form, and the own texts of each model.
+"""Encodes the objects of one kind for a snapshot's file, as MessagePack.
+
+A cluster has many pods from few templates, and its nodes have the same images: what models share is stored once, as
+their form, beside the own texts of each model.
 
 A form is a model's MessagePack with placeholders for its own texts: in some fields, and where a pattern finds them,
 such as times. A pattern may match inside another text by chance. So the first model of a form is rebuilt from its own
@@ -138,10 +141,6 @@ def texts(pattern: bytes, size: int) -> re.Pattern[bytes]:
     """
     return re.compile(b"(\\x%02x%b)" % (0xA0 | size, pattern))
 
-
-# Encodes the objects of one kind for a snapshot's file, as MessagePack.
-#
-# A cluster has many pods from few templates, and its nodes have the same images: what objects share is stored once.
 
 T = TypeVar("T", bound=KubeObject)
 

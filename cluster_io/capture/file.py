@@ -1,4 +1,6 @@
-"""Reads and writes the file of a snapshot: the objects of each kind, or the reason why a kind is missing.
+r"""Reads and writes the file of a snapshot: the objects of each kind, or the reason why a kind is missing.
+
+A `SnapshotSource` serves them, and distinguishes a kind that was not captured from one without objects.
 
     kubectl-qos snapshot 1\n       the format and its version
     length                        the header's length, 4 bytes, most significant first
@@ -214,8 +216,6 @@ class SnapshotFile:
         )
         return ManifestError(f"{self.path}: it is not whole, or was changed{hint}", advice="Capture that cluster again")
 
-
-# Serves the objects of a snapshot's file, and distinguishes a kind that was not captured from one without objects.
 
 M = TypeVar("M", bound=Model)
 _Index = dict[tuple[str, str], KubeObject]

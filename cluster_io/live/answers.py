@@ -3,6 +3,10 @@
 An answer that cannot be decoded still has a beginning that can: before anything free, the API server writes the texts
 of ``metadata`` up to ``resourceVersion``, in the order of Go's fields.
 
+Lists are read in pages that fit into memory. An object may take megabytes, so a page of 500 objects may take gigabytes
+of JSON. A page that is too long, or cannot be decoded, is requested again with fewer objects; after some pages the next
+ones grow again. A single object of that kind is left out.
+
 Source: k8s.io/apimachinery/pkg/apis/meta/v1/{types,watch}.go at v0.36.3.
 """
 
@@ -89,12 +93,6 @@ def head_of_list(body: bytes) -> tuple[ObjectList, ObjectMeta] | None:
     found = _LIST_HEAD.match(body)
     return found and (ObjectList(from_json(found[1], ListMeta)), head_of_object(body[found.end() :]))
 
-
-# Reads lists in pages that fit into memory and can be decoded, whatever their objects hold.
-#
-# An object may take megabytes, so a page of 500 objects may take gigabytes of JSON. A page that is too long, or cannot be
-# decoded, is requested again with fewer objects; after some pages the next ones grow again. A single object of that kind
-# is left out.
 
 _SHRINK: Final = 4
 _GROW: Final = 2

@@ -1,4 +1,8 @@
-"""Runs several reads at the same time, so that nodes and budgets do not wait for a long list of pods."""
+"""Runs several reads at the same time, so that nodes and budgets do not wait for a long list of pods.
+
+Each run of the garbage collection would walk through all objects that were read, so it is off meanwhile. The switch
+belongs to the process, so it is kept in one place: the last reader that is done sets it back.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +41,6 @@ def together(reads: Sequence[Callable[[], T]]) -> list[T]:
     if raised:
         raise raised[min(raised)]
     return [found[place] for place in range(len(reads))]
-
-
-# Garbage collection while many objects are read: each run of it would walk through all of them.
-#
-# The switch belongs to the process, so it is kept in one place: the last reader that is done sets it back.
 
 
 class _Collection:

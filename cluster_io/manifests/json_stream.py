@@ -2,6 +2,10 @@
 
 A text that has two of them is JSON to its end; one that has fewer may be YAML, which reads ``{}`` and ``---``, too.
 
+YAML's own reader stops at the first mistake, so the valid documents of a text with a mistake are read one by one: each
+begins at a line of three hyphens. A document that cannot be read becomes blank lines; the others keep their lines and
+numbers. Of JSON objects those count that are before the first mistake.
+
 Source: pkg/util/yaml/decoder.go of k8s.io/apimachinery at v0.37.1 (YAMLOrJSONDecoder).
 """
 
@@ -104,12 +108,6 @@ def _after_spaces(text: str, at: int) -> int:
     found = _SPACES.match(text, at)
     return found.end() if found else at
 
-
-# Reads the valid documents of a text when another document is not valid.
-#
-# YAML's own reader stops at the first mistake. Each document begins at a line of three hyphens, so each can be read on
-# its own. A document that cannot be read becomes blank lines; the others keep their lines and numbers. Of JSON objects
-# those count that are before the first mistake.
 
 _HEAD: Final = re.compile(r"---(?:\s|$)")
 _NOTHING: Final = re.compile(r"\s*(?:#.*|%.*)?$")

@@ -1,4 +1,7 @@
-"""Reads the text of files and of standard input; an error says how to convert it to UTF-8."""
+"""Reads the text of files and of standard input; an error says how to convert it to UTF-8.
+
+It also explains why a text is not valid YAML, with the line and the remedy; also for a template that was not rendered.
+"""
 
 from __future__ import annotations
 
@@ -146,8 +149,6 @@ def _encoding(data: bytes) -> str:
     zeros = "".join("0" if byte == 0 else "x" for byte in data[:4])
     return {"x000": "UTF-32LE", "000x": "UTF-32BE", "x0x0": "UTF-16LE", "0x0x": "UTF-16BE"}.get(zeros, "")
 
-
-# Explains why a text is not valid YAML, with the line and the remedy; also for a template that was not rendered.
 
 _TEMPLATE: Final = re.compile(r"\{\{|\{%")
 TEMPLATE_ADVICE: Final = f"Render it first: helm template . | {PIPED}"

@@ -2,8 +2,8 @@
 
     fields              upstream's field numbers; generated
     codec               decodes an object's bytes into its model: only the fields that the model has
-    message_patterns    decodes one of many similar messages, and fills in the others
-    pods                decodes pods, part by part, with message_patterns
+    pods                decodes pods part by part: one of many similar messages; the others are filled in
+    recipe              builds a model from the values in which it differs from similar ones
     envelope            splits a list's bytes into its objects' bytes
 
 protobuf halves the API server's work for a list, and saves the time that decoding JSON takes. Only large lists of the

@@ -1,7 +1,14 @@
-"""Decodes one of many similar messages, and fills in the differing values of the others.
+"""Decodes pods from protobuf: pods are most of a large cluster's objects, and most pods are similar.
 
-Pods of one template differ in names, times and addresses. A pattern finds such values in the bytes: places, each with
-its length before it. The bytes between the places are the message's shape. A shape that occurs twice is learned:
+Fields that the models lack are dropped first: managed fields, addresses, containers' ids. Metadata, spec and status are
+then decoded by their shape. These values still differ between pods of one shape:
+
+    metadata    name, uid, resourceVersion, creationTimestamp
+    spec        nodeName, and the name of the volume with the token
+    status      times
+
+A pattern finds such values in the bytes: places, each with its length before it. The bytes between the places are the
+message's shape. A shape that occurs twice is learned:
 
     decode with a made-up value in each place      shows which fields of the model each value fills
     fill in the message's own values               has to give the same as the ordinary way
@@ -12,6 +19,10 @@ nothing can be filled in, or breaks the message, and messages of that shape are 
 
 In messages of one shape all bytes outside the places are equal, also the lengths, and have the same positions. So a
 place is the content of the same field in all of them, whatever its value.
+
+Source: k8s.io/api/core/v1/generated.proto (Pod, PodSpec, PodStatus) and
+k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto (ObjectMeta) at v0.36.3;
+plugin/pkg/admission/serviceaccount/admission.go (the volume's name) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -170,19 +181,6 @@ def _made_up(place: bytes, index: int) -> bytes:
     seconds = _MADE_UP_TIME + index
     return b"\x08%b%c\x10\x00" % (bytes(0x80 | seconds >> shift & 0x7F for shift in (0, 7, 14, 21)), seconds >> 28)
 
-
-# Decodes pods from protobuf: pods are most of a large cluster's objects, and most pods are similar.
-#
-# Fields that the models lack are dropped first: managed fields, addresses, containers' ids. Metadata, spec and status are
-# then decoded by their shape (`message_patterns`). These values still differ between pods of one shape:
-#
-#     metadata    name, uid, resourceVersion, creationTimestamp
-#     spec        nodeName, and the name of the volume with the token
-#     status      times
-#
-# Source: k8s.io/api/core/v1/generated.proto (Pod, PodSpec, PodStatus) and
-# k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto (ObjectMeta) at v0.36.3;
-# plugin/pkg/admission/serviceaccount/admission.go (the volume's name) at v1.36.3.
 
 T = TypeVar("T", bound=KubeObject)
 

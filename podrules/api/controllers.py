@@ -1,4 +1,4 @@
-"""The labels that controllers add to those of a template when they create a pod.
+"""The labels that controllers add to those of a template when they create a pod, and counts of pods in percent.
 
     Deployment    pod-template-hash
     StatefulSet   statefulset.kubernetes.io/pod-name, apps.kubernetes.io/pod-index, controller-revision-hash
@@ -9,7 +9,7 @@
 Source, at v1.36.3: pkg/controller/deployment/sync.go (getNewReplicaSet), pkg/controller/statefulset/
 stateful_set_utils.go (newVersionedStatefulSetPod), pkg/controller/daemon/util/daemonset_util.go (CreatePodTemplate),
 pkg/registry/batch/job/strategy.go (generateSelector), pkg/controller/job/indexed_job_utils.go
-(addCompletionIndexLabel).
+(addCompletionIndexLabel); pkg/util/intstr/intstr.go (GetScaledValueFromIntOrPercent) in k8s.io/apimachinery.
 """
 
 from __future__ import annotations
@@ -53,10 +53,6 @@ _MAKERS: Final = ("deployment", "statefulset", "daemonset", "job")
 ADDED_LABELS: Final = frozenset(key for kind in _MAKERS for key in controllers_labels(kind, "", 0, "")) | {INDEX_LABEL}
 """Labels that controllers add to those of a template."""
 
-
-# Numbers of pods that may be percentages of the replicas.
-#
-# Source: pkg/util/intstr/intstr.go (GetScaledValueFromIntOrPercent) in k8s.io/apimachinery at v0.36.3.
 
 _PERCENTAGE: Final = re.compile(r"([0-9]{1,9})%", re.ASCII)
 

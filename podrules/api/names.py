@@ -1,8 +1,16 @@
-"""Names that are safe as a word of a pasted command, or as a segment of a request's path.
+"""Names: whether one is safe to print or to send, and existing names that resemble one that does not exist.
 
-The API server validates the names of objects, but not all texts that refer to a name: ``pods/binding`` stores any
-``spec.nodeName``, and owner references may have any kind and name. A name is plain if it has only the characters of a
-DNS subdomain (RFC 1123); all kinds that the product reads have such names.
+A plain name is safe as a word of a pasted command, and as a segment of a request's path. The API server validates the
+names of objects, but not all texts that refer to a name: ``pods/binding`` stores any ``spec.nodeName``, and owner
+references may have any kind and name. A name is plain if it has only the characters of a DNS subdomain (RFC 1123); all
+kinds that the product reads have such names.
+
+The domains kubernetes.io and k8s.io, and their subdomains, are Kubernetes' own. A label's key there is a mistake if it
+has the name of a node's label with another domain (topology.kubernetes.io/hostname), or one letter more, less or
+different (topology.kubernetes.io/zome). The API server accepts such keys everywhere.
+
+Source: staging/src/k8s.io/api/core/v1/well_known_labels.go and cluster/addons at v1.36.3; the reference "Well-Known
+Labels, Annotations and Taints".
 """
 
 from __future__ import annotations
@@ -29,8 +37,6 @@ def command(text: str, *names: str) -> str:
     """
     return text.format(*names) if all(map(is_plain_name, names)) else NO_COMMAND
 
-
-# Suggests existing names that are similar to a name that does not exist.
 
 _MAX_NAMES: Final = 3
 _MIN_BEGINNING_RATIO: Final = 0.8
@@ -72,15 +78,6 @@ def near_names(name: str, names: Iterable[str]) -> Sequence[str]:
     near = get_close_matches(name, beginnings, n=_MAX_NAMES, cutoff=_MIN_BEGINNING_RATIO)
     return [other for beginning in near for other in beginnings[beginning]][:_MAX_NAMES]
 
-
-# Labels that Kubernetes sets on nodes, and keys that resemble one of them but that nothing sets.
-#
-# The domains kubernetes.io and k8s.io, and their subdomains, are Kubernetes' own. A key there is a mistake if it has the
-# name of a node's label with another domain (topology.kubernetes.io/hostname), or one letter more, less or different
-# (topology.kubernetes.io/zome). The API server accepts such keys everywhere.
-#
-# Source: staging/src/k8s.io/api/core/v1/well_known_labels.go and cluster/addons at v1.36.3; the reference "Well-Known
-# Labels, Annotations and Taints".
 
 NODE_LABELS: Final = (
     "kubernetes.io/hostname",

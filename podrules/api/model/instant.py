@@ -1,4 +1,4 @@
-"""Parses times as the API writes them, and adds seconds to them.
+"""Parses times as the API writes them, adds seconds to them, and parses Go's durations: ``1m30s``, ``1.5h``.
 
     parsing         RFC 3339, in UTC as the API server writes it
     limits          the API writes the years 1 to 9999, and Python holds no others. A moment in the first or the last of
@@ -7,7 +7,8 @@
     seconds in Go   time.Duration(seconds) * time.Second: nanoseconds in an int64, which wrap. From 9,223,372,037 s,
                     292 years, on the result is another span, and often a negative one
 
-Source: time.Duration of the Go library; Time.MarshalJSON in k8s.io/apimachinery/pkg/apis/meta/v1/time.go at v0.36.3.
+Source: time.Duration and time.ParseDuration of the Go library;
+Time.MarshalJSON in k8s.io/apimachinery/pkg/apis/meta/v1/time.go at v0.36.3.
 """
 
 from __future__ import annotations
@@ -55,10 +56,6 @@ def go_seconds(seconds: int) -> int:
     nanoseconds = (seconds * _SECOND + _SIGN) % (2 * _SIGN) - _SIGN
     return -(-nanoseconds // _SECOND) if nanoseconds > 0 else nanoseconds // _SECOND
 
-
-# Parses Go's durations, as a kubelet's configuration writes them: ``1m30s``, ``500ms``, ``1.5h``.
-#
-# Source: time.ParseDuration of the Go library.
 
 _PART: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 _WHOLE: Final = re.compile(rf"([-+]?)((?:{_PART.pattern})+)")

@@ -1,5 +1,8 @@
 """Describes a problem with one field of an object: the path, the problem, and upstream's text of both.
 
+The decoder's messages about a value that does not fit its field name Python's types and omit the keys of maps. This
+module names what the manifest has: the field's path, the value, and what to write instead.
+
 Source: pkg/util/validation/field/errors.go (Error.Error) in k8s.io/apimachinery at v0.36.3.
 """
 
@@ -24,11 +27,6 @@ class FieldError(NamedTuple):
     def __str__(self) -> str:
         return f"{self.field}: {self.problem}" if self.field else self.problem
 
-
-# Explains a value that does not fit its field to the author of the manifest.
-#
-# The decoder's messages name Python's types and omit the keys of maps. This module names what the manifest has: the
-# field's path, the value, and what to write instead.
 
 _MAX_SHOWN: Final = 40
 """The most characters of a value that a message shows."""

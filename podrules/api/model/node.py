@@ -1,6 +1,6 @@
-"""The models of Nodes, their Leases and their CSINodes.
+"""The models of Nodes, their Leases and their CSINodes, and a metrics server's measurements: CPU and working sets.
 
-Source: k8s.io/api/core/v1/types.go at v0.36.3.
+Source: k8s.io/api/core/v1/types.go and k8s.io/metrics/pkg/apis/metrics/v1beta1/types.go at v0.36.3.
 """
 
 from __future__ import annotations
@@ -152,11 +152,6 @@ class CSINode(KubeObject, frozen=True):
     """A CSINode: the CSI drivers of the node with the same name."""
 
     spec: CSINodeSpec = field(default_factory=CSINodeSpec)
-
-
-# The models of a metrics server's measurements: CPU and working sets.
-#
-# Source: k8s.io/metrics/pkg/apis/metrics/v1beta1/types.go at v0.36.3.
 
 
 class ContainerMetrics(Model, frozen=True):

@@ -1,4 +1,4 @@
-"""The models of a Pod and its parts.
+"""The models of a Pod and its parts, and references to pods by name, for results.
 
 Source: k8s.io/api/core/v1/types.go at v0.36.3.
 """
@@ -364,9 +364,6 @@ class PodTemplateSpec(KubeObject, frozen=True):
     """``spec.template`` of a workload."""
 
     spec: PodSpec = field(default_factory=PodSpec)
-
-
-# References to pods by name, for results.
 
 
 class PodReference(Struct, frozen=True, rename="camel"):

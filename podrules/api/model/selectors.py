@@ -1,6 +1,9 @@
 """Parses, matches and prints label selectors as upstream does.
 
-Source: k8s.io/apimachinery/pkg/labels/selector.go and pkg/apis/meta/v1/helpers.go at v0.36.3.
+A pod's affinity and tolerations are modelled here too, with the node selectors that volumes and resource slices use.
+
+Source: k8s.io/apimachinery/pkg/labels/selector.go and pkg/apis/meta/v1/helpers.go, k8s.io/api/core/v1/types.go, at
+v0.36.3.
 """
 
 from __future__ import annotations
@@ -185,11 +188,6 @@ def _requirement(key: str, operator: str, values: tuple[str, ...]) -> Requiremen
         if value and (len(value) > 63 or not _NAME.fullmatch(value)):
             raise SelectorError(f'values of {key}: Invalid value: "{value}": not a label value')
     return Requirement(key, operator, values)
-
-
-# Models of a pod's affinity and tolerations, and of node selectors, which volumes and resource slices use too.
-#
-# Source: k8s.io/api/core/v1/types.go at v0.36.3.
 
 
 class NodeSelectorRequirement(Model, frozen=True):

@@ -1,4 +1,4 @@
-"""The models of workloads, which make pods, and of Services, which select pods.
+"""The models of workloads, which make pods, of Services, which select pods, and of ConfigMaps.
 
 Source: k8s.io/api/{apps,batch,core}/v1/types.go at v0.36.3.
 """
@@ -189,11 +189,6 @@ class CronJob(KubeObject, frozen=True):
 
     spec: CronJobSpec = field(default_factory=CronJobSpec)
     status: CronJobStatus = field(default_factory=CronJobStatus)
-
-
-# The model of a ConfigMap.
-#
-# Source: k8s.io/api/core/v1/types.go (ConfigMap) at v0.36.3.
 
 
 class ConfigMap(KubeObject, frozen=True):
