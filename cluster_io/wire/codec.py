@@ -25,13 +25,13 @@ from msgspec import NODEFAULT, Struct
 from msgspec.structs import FieldInfo, fields
 
 from cluster_io.kinds import Kind
-from cluster_io.wire.fields import MESSAGES
 from podrules.api.model.base import Condition, KubeObject, ObjectMeta
 from podrules.api.model.decode import DecodeError
 from podrules.api.model.node import NodeStatus
 from podrules.api.model.pod import Container, ContainerState, ContainerStateRunning, ContainerStatus, PodSpec, PodStatus
 from podrules.api.model.quantity import Quantity
 from podrules.api.model.storage import Volume
+from podrules.api.schema.table import WireField, struct_of, wire_fields
 
 T = TypeVar("T", bound=KubeObject)
 Read = Callable[[Message], Any]
@@ -74,11 +74,11 @@ _SCALARS: Final[Mapping[str, tuple[FieldDescriptorProto.Type.ValueType, Any]]] =
 
 def is_known(kind: Kind[Any]) -> bool:
     """Whether lists of a kind can be decoded; a model with a field of arbitrary JSON cannot."""
-    return _message_of(kind) in MESSAGES and all(field.type != dict[str, Any] for field in fields(kind.model))
+    return bool(wire_fields(_message_of(kind))) and all(field.type != dict[str, Any] for field in fields(kind.model))
 
 
 def _message_of(kind: Kind[Any]) -> str:
-    return f"{kind.group.partition('.')[0] or 'core'}/{kind.version}.{kind.kind}"
+    return struct_of(kind.group, kind.version, kind.kind)
 
 
 class Codec(Generic[T]):
@@ -168,25 +168,26 @@ class _Messages:
             message: Upstream's message, by package and name.
             names: The model's fields to declare; None: all.
         """
-        known = MESSAGES[message]
+        known = wire_fields(message)
         wanted = [entry for entry in fields(model) if names is None or entry.name in names]
         proto, inlined = DescriptorProto(), []
         dependencies: list[str] = []
         readers = [
             (entry.name, self._declared(proto, dependencies, entry, place))
             for entry in wanted
-            if (place := known.get(entry.encode_name)) is not None
+            if (place := known.get(entry.encode_name))
         ]
         for attribute, place in known.items():
-            if place is not None and place[1].startswith("<"):
-                inner = place[1][1:]
-                inside = frozenset(entry.name for entry in wanted if MESSAGES[inner].get(entry.encode_name) is not None)
-                _declare(proto, attribute, place[0], FieldDescriptorProto.TYPE_BYTES)
-                inlined.append(_inlined(attribute, self.narrow(model, inner, inside)))
+            if place.type.startswith("<"):
+                inner = place.type[1:]
+                inside = frozenset(entry.name for entry in wanted if entry.encode_name in wire_fields(inner))
+                if inside:
+                    _declare(proto, attribute, place.number, FieldDescriptorProto.TYPE_BYTES)
+                    inlined.append(_inlined(attribute, self.narrow(model, inner, inside)))
         name, cls = self._add(proto, dependencies)
         return _Narrow(name, cls, tuple(readers), tuple(inlined))
 
-    def _declared(self, proto: DescriptorProto, needed: list[str], entry: FieldInfo, place: tuple[int, str]) -> Read:
+    def _declared(self, proto: DescriptorProto, needed: list[str], entry: FieldInfo, place: WireField) -> Read:
         """Declare one field; returns the function that reads it."""
         number, kind = place
         pointer = kind.startswith("*")
@@ -202,7 +203,7 @@ class _Messages:
             scalar, zero = _SCALARS[inner]
             _declare(proto, field.attribute, number, scalar, repeated=repeated)
             return _repeated_reader(field, None) if repeated else _scalar_reader(field, zero)
-        model = _model_in(entry.type)
+        model = model_in(entry.type)
         if model in _OWN_FIELDS:
             name, read = self._parsed_type(model, inner)
             needed.append(name)
@@ -265,7 +266,7 @@ class _Messages:
             if value in _SCALARS:
                 found: Decode = lambda raw: read(cls.FromString(raw))  # noqa: E731 - one of two
             else:
-                decode = self._decoder(_model_in(field.model), value)
+                decode = self._decoder(model_in(field.model), value)
 
                 def found(raw: bytes) -> Any:
                     name, content = read(cls.FromString(raw))
@@ -397,11 +398,11 @@ def _inlined(attribute: str, narrow: _Narrow) -> Callable[[Message], dict[str, A
     return lambda message: narrow.values(getattr(message, attribute))
 
 
-def _model_in(annotation: Any) -> Any:
+def model_in(annotation: Any) -> Any:
     """The model in ``X``, ``X | None``, ``tuple[X, ...]`` or ``dict[str, X]``; None: no model."""
     if isinstance(annotation, type) and issubclass(annotation, Struct):
         return annotation
-    found = map(_model_in, get_args(annotation))
+    found = map(model_in, get_args(annotation))
     return next((model for model in found if model is not None), None)
 
 
@@ -436,8 +437,8 @@ def _int_or_string(message: Any) -> int | str:
 
 
 _LEAVES: Final[Mapping[str, tuple[Mapping[str, tuple[int, str]], Read]]] = {
-    "meta/v1.Time": ({"seconds": (1, "int64"), "nanos": (2, "int32")}, _time),
-    "meta/v1.MicroTime": ({"seconds": (1, "int64"), "nanos": (2, "int32")}, _micro_time),
+    "meta.Time": ({"seconds": (1, "int64"), "nanos": (2, "int32")}, _time),
+    "meta.MicroTime": ({"seconds": (1, "int64"), "nanos": (2, "int32")}, _micro_time),
     "resource.Quantity": ({"string": (1, "string")}, _quantity),
     "intstr.IntOrString": ({"type": (1, "int64"), "intVal": (2, "int32"), "strVal": (3, "string")}, _int_or_string),
 }

@@ -198,11 +198,11 @@ class PodCodec(Codec[Pod]):
     def __init__(self) -> None:
         """Begin without any shape."""
         super().__init__(PODS)
-        time = self.decoder(None, "meta/v1.Time")
-        metadata = self.decoder(ObjectMeta, "meta/v1.ObjectMeta")
+        time = self.decoder(None, "meta.Time")
+        metadata = self.decoder(ObjectMeta, "meta.ObjectMeta")
         self._metadata = Alike[ObjectMeta](metadata, time, _IN_METADATA, _MAX_IN_METADATA)
-        self._spec = Alike[PodSpec](self.decoder(PodSpec, "core/v1.PodSpec"), time, _IN_SPEC)
-        self._status = Alike[PodStatus](self.decoder(PodStatus, "core/v1.PodStatus"), time, TIME)
+        self._spec = Alike[PodSpec](self.decoder(PodSpec, "core.PodSpec"), time, _IN_SPEC)
+        self._status = Alike[PodStatus](self.decoder(PodStatus, "core.PodStatus"), time, TIME)
 
     def decode(self, raw: bytes) -> Pod:
         """See `Codec.decode`; it also decodes what fails here, to raise its error."""

@@ -306,8 +306,8 @@ class Counting:
 
     def __init__(self) -> None:
         codec = Codec(PODS)
-        self._decode = codec.decoder(Condition, "core/v1.PodCondition")
-        self.time = codec.decoder(None, "meta/v1.Time")
+        self._decode = codec.decoder(Condition, "core.PodCondition")
+        self.time = codec.decoder(None, "meta.Time")
         self.calls = 0
 
     def __call__(self, raw: bytes) -> Condition:
@@ -333,7 +333,7 @@ def test_a_shape_is_learned_when_it_comes_again() -> None:
 
 
 def test_different_objects_are_decoded_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_patterns, "_CREDIT", 10)
+    monkeypatch.setattr("cluster_io.wire.pods._CREDIT", 10)
     ordinary = Counting()
     codec = Alike[Condition](ordinary, ordinary.time, TIME)
     for number in range(20):
@@ -346,7 +346,7 @@ def test_different_objects_are_decoded_alone(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_pods_that_are_not_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_patterns, "_CREDIT", 5)
+    monkeypatch.setattr("cluster_io.wire.pods._CREDIT", 5)
     raws = [
         pod(Template(texts=(f"text{number}",) * 4, containers=1, conditions=1, phase="Running"), own(number))
         for number in range(20)
@@ -356,7 +356,7 @@ def test_pods_that_are_not_alike(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_memory_of_shapes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_patterns, "_MAX_SHAPES", 4)
+    monkeypatch.setattr("cluster_io.wire.pods._MAX_SHAPES", 4)
     ordinary = Counting()
     codec = Alike[Condition](ordinary, ordinary.time, TIME + b"|" + text_place(b"[a-z]", range(30, 40)))
     raws = [message((1, f"K{number}"), (4, time(1_800_000_000 + number))) for number in range(20) for _ in range(3)]

@@ -4,8 +4,10 @@ Types are written as in Go, each name with its package: ``[]core.Container``, ``
 reached through embedded structs has them before it: ``VolumeSource~*core.NFSVolumeSource``. What only some versions
 have ends with the first and the last of them: ``string 36-37``.
 
-Source: ``api.json`` (`release.api_schema`), from k8s.io/kubernetes, k8s.io/api and k8s.io/kubelet at 1.34.4, 1.35.4,
-1.36.3 and 1.37.1.
+For the kinds that large lists hold there are also the numbers of the fields in protobuf.
+
+Source: ``api.json`` and ``wire.json`` (`release.api_schema`), from k8s.io/kubernetes, k8s.io/api and k8s.io/kubelet at
+1.34.4, 1.35.4, 1.36.3 and 1.37.1.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
-from typing import Final
+from pkgutil import get_data
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -74,6 +76,14 @@ class Field(Struct, frozen=True):
     """The embedded structs on the way to it."""
 
 
+class WireField(NamedTuple):
+    """One field of a message in protobuf."""
+
+    number: int
+    type: str
+    """As in Go; ``<`` is a message that JSON inlines into its parent."""
+
+
 class _Data(Struct, frozen=True):
     kinds: Mapping[str, Mapping[str, str]]
     types: Mapping[str, Mapping[str, str] | str]
@@ -122,8 +132,7 @@ class Schema(Struct, frozen=True, eq=False):
     def root(self, api_version: str, kind: str) -> str | None:
         """The struct of a kind; None: its fields are not known here."""
         group, _, version = api_version.rpartition("/")
-        package = {"": "core"}.get(group, group.partition(".")[0])
-        name = f"{package}.{kind}" if version == "v1" else f"{package}.{version}.{kind}"
+        name = struct_of(group, version, kind)
         return name if self.serves(api_version, kind) and isinstance(self._data.types.get(name), Mapping) else None
 
     def has(self, struct: str) -> bool:
@@ -141,7 +150,31 @@ class Schema(Struct, frozen=True, eq=False):
 
 @cache
 def _data() -> _Data:
-    return msgspec.json.decode(files(__package__).joinpath("api.json").read_bytes(), type=_Data)
+    return msgspec.json.decode(_read("api.json"), type=_Data)
+
+
+def _read(file: str) -> bytes:
+    # `importlib.resources` would take longer to load than both files.
+    return get_data(__package__, file) or b""
+
+
+def struct_of(group: str, version: str, kind: str) -> str:
+    """The name of a kind's struct: ``core.Pod``, ``autoscaling.v2.HorizontalPodAutoscaler``."""
+    package = group.partition(".")[0] or "core"
+    return f"{package}.{kind}" if version == "v1" else f"{package}.{version}.{kind}"
+
+
+@cache
+def _messages() -> Mapping[str, Mapping[str, str]]:
+    return msgspec.json.decode(_read("wire.json"), type=dict[str, dict[str, str]])
+
+
+@cache
+def wire_fields(struct: str) -> Mapping[str, WireField]:
+    """The fields that a struct has in protobuf in any version; empty: it is not read as protobuf."""
+    # A number is never used again, so the fields of all versions can stand side by side.
+    entries = {name: entry.split(" ") for name, entry in _messages().get(struct, {}).items()}
+    return {name: WireField(int(number), kind) for name, (number, kind, *_) in entries.items()}
 
 
 @cache
