@@ -142,6 +142,7 @@ class EndReader:
         node, node_missing = self._node(node_name, node_events) if alone else (None, False)
         asks_memory = may_be_memory and node is not None
         evicted = pod.status.reason == EVICTED and node is not None
+        rejected = alone and pod.finished and cause_of_status(pod.status.reason, pod.status.message) is Cause.REJECTED
         evidence = Evidence(
             name=meta.name,
             namespace=meta.namespace,
@@ -157,7 +158,7 @@ class EndReader:
             node=node,
             node_missing=node_missing,
             config=self._config(node_name) if asks_memory or evicted else self._gatherer.source.stated.kubelet,
-            neighbours=self._neighbours(pod) if asks_memory or (alone and _was_rejected(pod)) else None,
+            neighbours=self._neighbours(pod) if asks_memory or rejected else None,
             node_events=node_events,
             clocks=clocks_of(events) if events else Clocks(),
         )
@@ -178,6 +179,10 @@ class EndReader:
         if found is None or (controller.uid and found.metadata.uid != controller.uid):
             return None, True
         return found, found.metadata.deletion_timestamp is not None
+
+    def _neighbours(self, pod: Pod) -> Sequence[Pod] | None:
+        found = read_or_none(self._gatherer.pods_on(pod.spec.node_name))
+        return None if found is None else [one for one in found if one.metadata.uid != pod.metadata.uid]
 
     def _owner_events(self, controller: OwnerReference | None, namespace: str) -> PodEvents | None:
         if controller is None:
@@ -228,10 +233,6 @@ class EndReader:
             # An administrator can grant a missing permission, but cannot make a kubelet answer.
             return None if said.reason != _FORBIDDEN else self._gatherer.noted(said)
         return said
-
-    def _neighbours(self, pod: Pod) -> Sequence[Pod] | None:
-        found = read_or_none(self._gatherer.pods_on(pod.spec.node_name))
-        return None if found is None else [one for one in found if one.metadata.uid != pod.metadata.uid]
 
     def _with_replacement(self, evidence: Evidence, owner: KubeObject | None) -> KnownEnd:
         """The evidence, with the pod that the controller made, or may have made, in place of one that ended."""
@@ -299,10 +300,6 @@ def node_of(events: Sequence[Event]) -> str:
     assigned = [event.message.rpartition(_ASSIGNED)[2] for event in events if event.reason == _SCHEDULED]
     named = [event.related.name for event in events if event.related is not None and event.related.kind == NODES.kind]
     return next(iter((*hosts, *assigned, *named)), "")
-
-
-def _was_rejected(pod: Pod) -> bool:
-    return pod.finished and cause_of_status(pod.status.reason, pod.status.message) is Cause.REJECTED
 
 
 def _may_be_memory(pod: Pod) -> bool:

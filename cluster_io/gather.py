@@ -166,15 +166,14 @@ class Gatherer:
 
         def found() -> Versions:
             schedulers = () if pods is None or source.stated.version else self.schedulers(pods)
-            server = source.git_version or self._static_server(pods or ())
+            static = (
+                () if source.git_version or source.side_by_side else static_versions(pods or (), Component.API_SERVER)
+            )
+            # Static pods of several minors do not show which of them answers.
+            server = source.git_version or (static[-1] if len(set(map(minor_of, static))) == 1 else None)
             return Versions.of(server, schedulers, source.stated, self._kubelets(), emulates=source.emulates)
 
         return self._made_once("versions", "" if pods is None else "pods", found)
-
-    def _static_server(self, pods: Sequence[Pod]) -> str | None:
-        """The API server's version by its static pods; None: there are none, or they have several minors."""
-        seen = () if self._source.side_by_side else static_versions(pods, Component.API_SERVER)
-        return seen[-1] if len(set(map(minor_of, seen))) == 1 else None
 
     def _kubelets(self) -> Sequence[str]:
         """The versions of all kubelets, where they cost no request and the API server's is not known."""
@@ -270,15 +269,11 @@ class Gatherer:
             name: The node's name.
             of_many: It is one of many that are asked for. If all nodes were listed, no request is made.
         """
-        listed = self._listed_node(name) if of_many else None
-        return listed or self.named(NODES, name)
-
-    def _listed_node(self, name: str) -> Node | None:
-        """A node of the list of all nodes, if that was read."""
-        listed = self._known.get(("list", NODES, None, ""))
+        listed = self._known.get(("list", NODES, None, "")) if of_many else None
         if listed is None or isinstance(listed, ClusterError):
-            return None
-        return self._made_once("nodes", "", lambda: {node.metadata.name: node for node in listed}).get(name)
+            return self.named(NODES, name)
+        by_name = self._made_once("nodes", "", lambda: {node.metadata.name: node for node in listed})
+        return by_name.get(name) or self.named(NODES, name)
 
     def reach(self, name: str, *, of_many: bool = False) -> NodeReach:
         """Whether a node answers; unknown if that cannot be read.
@@ -476,7 +471,9 @@ class Gatherer:
                 yield from needs(pods, known, features, args or {}, budgets=budgets)
 
         while new := [need for need in dict.fromkeys(wanted()) if need not in self._needs]:
-            for need, found in zip(new, self._read_all(new), strict=True):
+            reads = [partial(self._read, need) for need in new]
+            answers = together(reads) if self._source.side_by_side else [read() for read in reads]
+            for need, found in zip(new, answers, strict=True):
                 error = found if isinstance(found, ClusterError) else None
                 self._needs[need] = error
                 objects = self._part(need, found, spaces) if isinstance(found, ClusterError) else found
@@ -493,7 +490,13 @@ class Gatherer:
             unread += tuple(
                 UnreadInput("list", kind.rbac_name, None, NOT_ALL_IN_FILE) for kind in lacking if kind in kinds
             )
-        ends = (error for need, error in errors.items() if need not in self._parts and _ends_placement(need, error))
+        # A file without pods may be of an empty cluster: nothing can be computed from it.
+        ends = (
+            error
+            for need, error in errors.items()
+            if need not in self._parts
+            and ((need.kind in {NODES, PODS} and isinstance(error, Forbidden)) or isinstance(error, BadObject))
+        )
         return KnownCluster(known.snapshot, unread, next(ends, None))
 
     def node_events(self, name: str = "") -> Sequence[Event] | UnreadInput:
@@ -512,11 +515,6 @@ class Gatherer:
         for event in self.noted(self.node_events()) or ():
             found.setdefault(event.involved_object.name, []).append(event)
         return found
-
-    def _read_all(self, needs: Sequence[Need]) -> Sequence[Sequence[KubeObject] | ClusterError]:
-        """What several needs ask for, in their order."""
-        reads = [partial(self._read, need) for need in needs]
-        return together(reads) if self._source.side_by_side else [read() for read in reads]
 
     def _read(self, need: Need) -> Sequence[KubeObject] | ClusterError:
         kind, namespace, selector = need.kind, need.namespace, need.field_selector
@@ -572,11 +570,6 @@ _REASONS: Final = {
     NotListed: NOT_ALL_IN_FILE,
     NotServed: "not served",
 }
-
-
-def _ends_placement(need: Need, error: ClusterError) -> bool:
-    """Whether nothing can be computed without what was not read: a file without pods may be of an empty cluster."""
-    return (need.kind in {NODES, PODS} and isinstance(error, Forbidden)) or isinstance(error, BadObject)
 
 
 def _is_absent(found: object) -> bool:

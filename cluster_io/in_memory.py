@@ -25,7 +25,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from cluster_io.errors import BadEntry, BadObject, KubeletUnavailable, NotCaptured, NotFound, NotListed
-from cluster_io.field_selector import FieldIndex, FieldTerm
+from cluster_io.field_selector import FieldIndex
 from cluster_io.kinds import EVENTS, Kind
 from cluster_io.kubelet import KubeletEndpoint
 from podrules.api.model.base import KubeObject, Model
@@ -156,7 +156,7 @@ class MemorySource:
 
     def _choice(self, kind: Kind[Any]) -> FieldIndex[_Entry]:
         if kind not in self._choices:
-            self._choices[kind] = FieldIndex(tuple(self._all(kind).items()), _read_raw)
+            self._choices[kind] = FieldIndex(tuple(self._all(kind).items()), lambda term, entry: term.read(entry[1]))
         return self._choices[kind]
 
     def _decode(self, kind: Kind[T], namespace: str, name: str) -> T:
@@ -172,10 +172,6 @@ class MemorySource:
             # A handwritten pod may lack the default that the API server fills in.
             self._decoded[key] = default_grace_period(decoded) if isinstance(decoded, Pod) else decoded
         return cast("T", self._decoded[key])
-
-
-def _read_raw(term: FieldTerm, entry: _Entry) -> Any:
-    return term.read(entry[1])
 
 
 class NothingSource:
@@ -293,20 +289,7 @@ def _heartbeats(entry: Mapping[str, Any]) -> Iterator[datetime]:
 
 def _times(entry: Mapping[str, Any]) -> Iterator[datetime]:
     kind, spec = entry.get("kind"), _mapping(entry.get("spec"))
-    yield from _metadata_times(_mapping(entry.get("metadata")), kind, spec)
-    yield from _status_times(entry.get("status"))
-    yield from _read(spec, _SPEC_FIELDS.get(str(kind), ()))
-    if kind == "Node":
-        for taint in _list(spec.get("taints")):
-            yield from _read(taint, ("timeAdded",))
-    if kind == "Event":
-        yield from _read(entry, _EVENT_FIELDS)
-        yield from _read(_mapping(entry.get("series")), ("lastObservedTime",))
-    if kind in {"NodeMetrics", "PodMetrics"}:
-        yield from _read(entry, (_METRICS_FIELD,))
-
-
-def _metadata_times(metadata: Mapping[str, Any], kind: Any, spec: Mapping[str, Any]) -> Iterator[datetime]:
+    metadata = _mapping(entry.get("metadata"))
     yield from _read(metadata, ("creationTimestamp",))
     for manager in _list(metadata.get("managedFields")):
         yield from _read(manager, ("time",))
@@ -318,11 +301,8 @@ def _metadata_times(metadata: Mapping[str, Any], kind: Any, spec: Mapping[str, A
         # With an invalid grace period the start is not known, and the end may be in the future.
         if isinstance(grace, int) and 0 <= grace <= _MAX_GRACE:
             yield later(end, -grace)
-
-
-def _status_times(value: Any) -> Iterator[datetime]:
-    """The times in a status, at any depth."""
-    left = [value]
+    # The times in a status, at any depth.
+    left = [entry.get("status")]
     while left:
         item = left.pop()
         if isinstance(item, list):
@@ -330,17 +310,23 @@ def _status_times(value: Any) -> Iterator[datetime]:
         elif isinstance(item, Mapping):
             yield from _read(item, _STATUS_FIELDS & item.keys())
             left += item.values()
+    yield from _read(spec, _SPEC_FIELDS.get(str(kind), ()))
+    if kind == "Node":
+        for taint in _list(spec.get("taints")):
+            yield from _read(taint, ("timeAdded",))
+    if kind == "Event":
+        yield from _read(entry, _EVENT_FIELDS)
+        yield from _read(_mapping(entry.get("series")), ("lastObservedTime",))
+    if kind in {"NodeMetrics", "PodMetrics"}:
+        yield from _read(entry, (_METRICS_FIELD,))
 
 
 def _read(entry: Mapping[str, Any], keys: Iterable[str]) -> Iterator[datetime]:
     for key in keys:
-        yield from _instant(entry.get(key))
-
-
-def _instant(value: Any) -> Iterator[datetime]:
-    when = instant(value) if isinstance(value, str) else None
-    if when is not None:
-        yield when
+        value = entry.get(key)
+        when = instant(value) if isinstance(value, str) else None
+        if when is not None:
+            yield when
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -146,11 +146,29 @@ def needs(
     yield Need(PODS, field_selector=_UNFINISHED)
     others = known.namespace_terms if len(pods) == 1 else (*known.namespace_terms, *_namespace_terms(pods))
     for pod in pods:
-        if _goes_by_namespaces(pod) or any(_may_select(term, pod) for term in others):
+        namespace, labels = pod.metadata.namespace, pod.metadata.labels
+        # The labels of namespaces decide if the pod's terms select some of them, or another pod's term the pod.
+        if any(term.namespace_selector is not None and not term.matches_namespace({}) for term in _terms(pod)) or any(
+            namespace not in term.namespaces and term.selector is not None and term.selector.matches(labels)
+            for term in others
+        ):
             yield Need(NAMESPACES)
         yield from _siblings(pod, args)
         yield from _storage(pod, known, features)
-        yield from _devices(pod, known.snapshot, features)
+        if pod.spec.resource_claims:
+            yield Need(RESOURCE_CLAIMS)
+            for name in awaited_templates(pod):
+                yield Need(RESOURCE_CLAIM_TEMPLATES, pod.metadata.namespace, name)
+            if _waits_for_devices(pod, known.snapshot):
+                yield Need(RESOURCE_SLICES)
+                yield _DEVICE_CLASSES
+        if features.dra_extended_resource and any(
+            is_extended_resource(name) and not amount.is_zero for name, amount in pod_requests(pod).items()
+        ):
+            yield _DEVICE_CLASSES
+            if needs_claim(pod, classes_by_resource(known.snapshot.device_classes)):
+                yield Need(RESOURCE_CLAIMS)
+                yield Need(RESOURCE_SLICES)
 
 
 def left_out(known: KnownObjects) -> Iterator[Kind[Any]]:
@@ -213,15 +231,12 @@ def _terms(pod: Pod) -> Iterator[AffinityTerm]:
 def _namespace_terms(pods: Iterable[Pod]) -> Iterator[AffinityTerm]:
     """The terms of pods that select namespaces by label."""
     for pod in pods:
-        if pod.spec.affinity is not None and _has_namespace_selector(pod.spec.affinity):
+        # Few terms have a namespaceSelector, and in a large cluster only those are worth parsing.
+        given = () if pod.spec.affinity is None else _given_terms(pod.spec.affinity)
+        if any(term.namespace_selector is not None for term in given):
             for term in _terms(pod):
                 if term.namespace_selector is not None and not term.namespace_selector.empty:
                     yield term
-
-
-def _has_namespace_selector(affinity: Affinity) -> bool:
-    """Whether a term has a namespaceSelector: few do, and in a large cluster only those are worth parsing."""
-    return any(term.namespace_selector is not None for term in _given_terms(affinity))
 
 
 def _given_terms(affinity: Affinity) -> Iterator[PodAffinityTerm]:
@@ -230,17 +245,6 @@ def _given_terms(affinity: Affinity) -> Iterator[PodAffinityTerm]:
         if given is not None:
             yield from given.required_during_scheduling_ignored_during_execution
             yield from (entry.pod_affinity_term for entry in given.preferred_during_scheduling_ignored_during_execution)
-
-
-def _goes_by_namespaces(pod: Pod) -> bool:
-    """Whether the pod's own terms select namespaces by label, and not every namespace."""
-    return any(term.namespace_selector is not None and not term.matches_namespace({}) for term in _terms(pod))
-
-
-def _may_select(term: AffinityTerm, pod: Pod) -> bool:
-    """Whether the labels of the pod's namespace decide if another pod's term selects the pod."""
-    namespace, labels = pod.metadata.namespace, pod.metadata.labels
-    return namespace not in term.namespaces and term.selector is not None and term.selector.matches(labels)
 
 
 def goes_by_revision(pod: Pod, args: Mapping[str, Any]) -> bool:
@@ -299,23 +303,6 @@ def _storage(pod: Pod, known: KnownObjects, features: Features) -> Iterator[Need
 def _bound_claims(known: KnownObjects, namespace: str) -> set[str]:
     claims = known.snapshot.persistent_volume_claims
     return {claim.metadata.name for claim in claims if claim.metadata.namespace == namespace and is_bound(claim)}
-
-
-def _devices(pod: Pod, snapshot: ClusterSnapshot, features: Features) -> Iterator[Need]:
-    if pod.spec.resource_claims:
-        yield Need(RESOURCE_CLAIMS)
-        for name in awaited_templates(pod):
-            yield Need(RESOURCE_CLAIM_TEMPLATES, pod.metadata.namespace, name)
-        if _waits_for_devices(pod, snapshot):
-            yield Need(RESOURCE_SLICES)
-            yield _DEVICE_CLASSES
-    if features.dra_extended_resource and any(
-        is_extended_resource(name) and not amount.is_zero for name, amount in pod_requests(pod).items()
-    ):
-        yield _DEVICE_CLASSES
-        if needs_claim(pod, classes_by_resource(snapshot.device_classes)):
-            yield Need(RESOURCE_CLAIMS)
-            yield Need(RESOURCE_SLICES)
 
 
 _DEVICE_CLASSES: Final = Need(DEVICE_CLASSES)

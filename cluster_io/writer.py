@@ -234,7 +234,13 @@ class DryRuns:
         if exists and name:
             path = kind.path(namespace, str(name)) + self._query + "&force=true"
             answer = self._sent("PATCH", path, content, _APPLY)
-        return _read(answer, applied=exists)
+        if answer.status in _TAKEN:
+            return DryRunAnswer(from_json(answer.body, dict[str, Any]), applied=exists, warnings=answer.warnings)
+        message = error_message(answer.body)
+        no_right = answer.status == _FORBIDDEN and AUTHORIZER_REFUSAL.search(message) is not None
+        if no_right or answer.status in _NO_VERDICT or _NO_DRY_RUN in message or _NO_KIND in message:
+            return DryRunAnswer(unanswered=message, applied=exists, warnings=answer.warnings)
+        return DryRunAnswer(refusal=message, applied=exists, warnings=answer.warnings)
 
     def _sent(
         self, method: str, path: str, content: Mapping[str, Any], content_type: str = "application/json"
@@ -243,16 +249,6 @@ class DryRuns:
             return self._sender.send(method, path, json.dumps(content).encode(), content_type)
         except Unreachable as error:
             return ChangeAnswer(_NO_STATUS, error.message.encode(), ())
-
-
-def _read(answer: ChangeAnswer, *, applied: bool = False) -> DryRunAnswer:
-    if answer.status in _TAKEN:
-        return DryRunAnswer(from_json(answer.body, dict[str, Any]), applied=applied, warnings=answer.warnings)
-    message = error_message(answer.body)
-    no_right = answer.status == _FORBIDDEN and AUTHORIZER_REFUSAL.search(message) is not None
-    if no_right or answer.status in _NO_VERDICT or _NO_DRY_RUN in message or _NO_KIND in message:
-        return DryRunAnswer(unanswered=message, applied=applied, warnings=answer.warnings)
-    return DryRunAnswer(refusal=message, applied=applied, warnings=answer.warnings)
 
 
 def _reason(answer: ChangeAnswer) -> str:

@@ -69,7 +69,7 @@ class ClientTransport:
                 "put kubectl on PATH, or install kubectl-qos[incluster]"
             ) from error
         try:
-            if kubeconfig or context or _has_kubeconfig():
+            if kubeconfig or context or os.environ.get("KUBECONFIG") or Path("~/.kube/config").expanduser().is_file():
                 config.load_kube_config(  # type: ignore[no-untyped-call]  # the client has no types here
                     context=context, config_file=kubeconfig
                 )
@@ -227,9 +227,3 @@ class ClientTransport:
         return self._pool.urlopen(
             method, self._prefix + path, body, headers, timeout=timeout, retries=False, redirect=False, **how
         )
-
-
-def _has_kubeconfig() -> bool:
-    """Whether KUBECONFIG is set or the default kubeconfig exists."""
-    named = os.environ.get("KUBECONFIG")
-    return bool(named) or Path("~/.kube/config").expanduser().is_file()

@@ -293,7 +293,11 @@ class Reflector(Generic[T]):
         if entry is not None and self._fits(entry, self._weights, self.get(meta.name, meta.namespace)):
             self._objects.setdefault(meta.namespace, {})[meta.name] = entry
         else:
-            self._forget(meta)
+            inside = self._objects.get(meta.namespace, {})
+            self._weights[meta.namespace] -= self._weight(inside.pop(meta.name, None))
+            if not inside:
+                self._objects.pop(meta.namespace, None)
+                del self._weights[meta.namespace]
         self._on_change()
         return meta.resource_version
 
@@ -319,13 +323,6 @@ class Reflector(Generic[T]):
             return 0
         text = json.encode(entry)
         return len(text) + 64 * text.count(b'"')
-
-    def _forget(self, meta: _Metadata) -> None:
-        inside = self._objects.get(meta.namespace, {})
-        self._weights[meta.namespace] -= self._weight(inside.pop(meta.name, None))
-        if not inside:
-            self._objects.pop(meta.namespace, None)
-            del self._weights[meta.namespace]
 
     def _decoded(self, body: bytes) -> T | None:
         """The model of one object; None: it does not fit, and must not cost all others."""

@@ -141,11 +141,22 @@ class KubectlProxy:
         self._serving = False
         self._starting = threading.Lock()
         self._log: list[bytes] = []
-        self._folder = _private_folder_name()
+        # The folder for the socket: in the user's run-time folder, unless the socket's path would be too long.
+        bases = (os.environ.get("XDG_RUNTIME_DIR"), os.environ.get("TMPDIR"), "/tmp")  # noqa: S108 - mkdir fails on a trap
+        names = [f"{base.rstrip('/')}/kubectl-qos-{os.urandom(8).hex()}" for base in bases if base]
+        fitting = (name for name in names if len(os.fsencode(name + _SOCKET_NAME)) <= _MAX_SOCKET_PATH)
+        self._folder = next(fitting, names[0])
         self._socket = f"{self._folder}{_SOCKET_NAME}"
         # A signal may end this process between any two steps: from here on, `close` runs at exit.
         atexit.register(self.close)
-        _make_private(self._folder)
+        try:
+            # Only this user can enter the new folder.
+            os.mkdir(self._folder, 0o700)  # noqa: PTH102 - pathlib costs start-up time
+        except OSError as error:
+            place = self._folder.rpartition("/")[0]
+            raise Unreachable(
+                f"cannot make a private folder in {place}: {error.strerror}; let XDG_RUNTIME_DIR name one of yours"
+            ) from error
         command = ["kubectl", "proxy", f"--unix-socket={self._socket}", *settings.flags()]
         try:
             self._process = subprocess.Popen(
@@ -258,7 +269,9 @@ class KubectlProxy:
             self._end()
         finally:
             # Even if that fails: nothing removes the folder after the program's exit.
-            self._remove_folder()
+            for remove, path in ((os.unlink, self._socket), (os.rmdir, self._folder)):
+                with contextlib.suppress(OSError):
+                    remove(path)
         atexit.unregister(self.close)
 
     def _end(self) -> None:
@@ -280,11 +293,6 @@ class KubectlProxy:
             self._forwarder.join(timeout=1)
         elif process.stderr is not None:
             process.stderr.close()
-
-    def _remove_folder(self) -> None:
-        for remove, path in ((os.unlink, self._socket), (os.rmdir, self._folder)):
-            with contextlib.suppress(OSError):
-                remove(path)
 
     def _await_start(self) -> None:
         """Wait for ``Starting to serve``, or raise kubectl's error."""
@@ -313,17 +321,14 @@ class KubectlProxy:
             return
         with self._process.stderr as stderr:
             while chunk := os.read(stderr.fileno(), 4096):
-                self._pass_on(chunk)
-
-    def _pass_on(self, chunk: bytes) -> None:
-        # A credential plugin's text may arrive in one piece with kubectl's log.
-        log_start = (_LOG_LINE if self._serving else _START_LINE).search(chunk)
-        end = log_start.start() if log_start else len(chunk)
-        self._log.append(chunk[end:])
-        if end:
-            with contextlib.suppress(OSError, ValueError):
-                sys.stderr.buffer.write(chunk[:end])
-                sys.stderr.buffer.flush()
+                # A credential plugin's text may arrive in one piece with kubectl's log.
+                log_start = (_LOG_LINE if self._serving else _START_LINE).search(chunk)
+                end = log_start.start() if log_start else len(chunk)
+                self._log.append(chunk[end:])
+                if end:
+                    with contextlib.suppress(OSError, ValueError):
+                        sys.stderr.buffer.write(chunk[:end])
+                        sys.stderr.buffer.flush()
 
     def _explained(self, problem: str) -> str:
         """The first error line of kubectl; without one, the given description."""
@@ -398,25 +403,6 @@ def kubectl_context(flags: list[str]) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
-
-
-def _private_folder_name() -> str:
-    """The folder for the socket: in the user's run-time folder, unless the socket's path would be too long."""
-    bases = (os.environ.get("XDG_RUNTIME_DIR"), os.environ.get("TMPDIR"), "/tmp")  # noqa: S108 - mkdir fails on a trap
-    names = [f"{base.rstrip('/')}/kubectl-qos-{os.urandom(8).hex()}" for base in bases if base]
-    fitting = (name for name in names if len(os.fsencode(name + _SOCKET_NAME)) <= _MAX_SOCKET_PATH)
-    return next(fitting, names[0])
-
-
-def _make_private(folder: str) -> None:
-    """Make a new folder that only this user can enter."""
-    try:
-        os.mkdir(folder, 0o700)  # noqa: PTH102 - pathlib costs start-up time
-    except OSError as error:
-        place = folder.rpartition("/")[0]
-        raise Unreachable(
-            f"cannot make a private folder in {place}: {error.strerror}; let XDG_RUNTIME_DIR name one of yours"
-        ) from error
 
 
 def _dying_with_parent() -> Callable[[], None]:

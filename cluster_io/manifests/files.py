@@ -215,23 +215,19 @@ def _parse(where: str, text: str) -> Iterator[tuple[Any, tuple[Twice, ...]]]:
 
     try:
         check_depth(where, text)
-        yield from _loaded(where, text)
+        merges = _MERGE in text
+        loader = go_loader()(text)
+        try:
+            while loader.check_node():
+                node = loader.get_node()
+                if merges:
+                    _check_merged(where, node)
+                loader.twice = []
+                yield loader.construct_document(node), tuple(loader.twice)
+        finally:
+            loader.dispose()
     except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
         raise yaml_problem(where, error, text) from error
-
-
-def _loaded(where: str, text: str) -> Iterator[tuple[Any, tuple[Twice, ...]]]:
-    merges = _MERGE in text
-    loader = go_loader()(text)
-    try:
-        while loader.check_node():
-            node = loader.get_node()
-            if merges:
-                _check_merged(where, node)
-            loader.twice = []
-            yield loader.construct_document(node), tuple(loader.twice)
-    finally:
-        loader.dispose()
 
 
 def check_depth(where: str, text: str) -> None:

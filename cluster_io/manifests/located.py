@@ -117,7 +117,13 @@ def _numbered(
     where: str, text: str, kinds: Container[tuple[str, str]] | None
 ) -> Iterator[tuple[int, Iterable[LocatedObject | ManifestError | None]]]:
     """The number of each document, and its objects."""
-    comments = _comments(text)
+    # Line and column, from 0, of each text that looks like an ignore comment, and its content.
+    comments = []
+    line, counted = 0, 0
+    for match in _COMMENT.finditer(text):
+        line += text.count("\n", counted, match.start(1))
+        counted = match.start(1)
+        comments.append((line, match.start(1) - text.rfind("\n", 0, match.start(1)) - 1, match[2]))
     lines = text.split("\n") if comments else []
     before = 0
     for number, (node, content, origin) in enumerate(_documents(where, text), start=1):
@@ -185,18 +191,15 @@ def _documents(where: str, text: str) -> Iterator[_Read]:
         return
     origin, counted = Place(1, 1), 0
     for entry in stream.values:
-        origin = _moved(origin, text, counted, entry.start)
+        lines = text.count("\n", counted, entry.start)
+        column = (
+            entry.start - text.rfind("\n", counted, entry.start) if lines else origin.column + entry.start - counted
+        )
+        origin = Place(origin.line + lines, column)
         counted = entry.start
         yield _json_document(where, text, entry, origin)
     if problem := stream.problem(where):
         raise problem
-
-
-def _moved(place: Place, text: str, start: int, end: int) -> Place:
-    """The place of a character, from that of another before it."""
-    lines = text.count("\n", start, end)
-    column = end - text.rfind("\n", start, end) if lines else place.column + end - start
-    return Place(place.line + lines, column)
 
 
 def _json_document(where: str, text: str, entry: JsonValue, origin: Place) -> _Read:
@@ -290,17 +293,6 @@ def _places(read: _Read, path: str) -> dict[str, Place]:
 def _place(node: Any, origin: Place) -> Place:
     line, column = node.start_mark.line, node.start_mark.column
     return Place(origin.line + line, column + (1 if line else origin.column))
-
-
-def _comments(text: str) -> list[tuple[int, int, str]]:
-    """Line and column, from 0, of each text that looks like an ignore comment, and its content."""
-    found = []
-    line, counted = 0, 0
-    for match in _COMMENT.finditer(text):
-        line += text.count("\n", counted, match.start(1))
-        counted = match.start(1)
-        found.append((line, match.start(1) - text.rfind("\n", 0, match.start(1)) - 1, match[2]))
-    return found
 
 
 def _ignores(comments: Iterable[tuple[int, int, str]], lines: list[str], root: Any, before: int) -> tuple[Ignore, ...]:

@@ -34,12 +34,7 @@ def write_whole(path: Path, parts: Iterable[bytes]) -> None:
                 Path(file.name).unlink(missing_ok=True)
                 raise
     except OSError as error:
-        raise ClusterError(
-            f"{path}: cannot be written: {error.strerror or error}", advice=_advice(path.parent)
-        ) from error
-
-
-def _advice(folder: Path) -> str:
-    if not folder.is_dir():
-        return f"Make the folder first: mkdir -p {shlex.quote(str(folder))}"
-    return "Name a file in a folder that you may write to, or - for standard output"
+        advice = "Name a file in a folder that you may write to, or - for standard output"
+        if not path.parent.is_dir():
+            advice = f"Make the folder first: mkdir -p {shlex.quote(str(path.parent))}"
+        raise ClusterError(f"{path}: cannot be written: {error.strerror or error}", advice=advice) from error

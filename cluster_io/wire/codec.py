@@ -198,27 +198,24 @@ class _Messages:
         inner = kind.removeprefix("[]").removeprefix("map[string]")
         if kind.startswith("map["):
             _declare(proto, field.attribute, number, FieldDescriptorProto.TYPE_BYTES, repeated=True)
-            return _map_reader(field, self._entry(field, inner))
+            decode, attribute = self._entry(field, inner), field.attribute
+            return lambda message: dict(map(decode, getattr(message, attribute))) or default
         if inner in _SCALARS:
             scalar, zero = _SCALARS[inner]
             _declare(proto, field.attribute, number, scalar, repeated=repeated)
             return _repeated_reader(field, None) if repeated else _scalar_reader(field, zero)
         model = model_in(entry.type)
         if model in _OWN_FIELDS:
-            name, read = self._parsed_type(model, inner)
+            if (model, inner) not in self._parsed:
+                narrow = self.narrow(model, inner)
+                self._parsed[model, inner] = narrow.name, _reader(model, narrow)
+            name, read = self._parsed[model, inner]
             needed.append(name)
             _declare(proto, field.attribute, number, FieldDescriptorProto.TYPE_MESSAGE, name, repeated=repeated)
             return _repeated_reader(field, read) if repeated else _one_reader(field, read)
         _declare(proto, field.attribute, number, FieldDescriptorProto.TYPE_BYTES, repeated=repeated)
         decode = self._decoder(model, inner)
         return _repeated_reader(field, decode) if repeated else _one_reader(field, decode)
-
-    def _parsed_type(self, model: type[Struct], message: str) -> tuple[str, Read]:
-        """The name of a declared message of `_OWN_FIELDS`, and the function that reads it."""
-        if (model, message) not in self._parsed:
-            narrow = self.narrow(model, message)
-            self._parsed[model, message] = narrow.name, _reader(model, narrow)
-        return self._parsed[model, message]
 
     def decoder(self, model: type[Struct] | None, message: str) -> Decode:
         """A function that decodes the bytes of any message on its own."""
@@ -238,13 +235,13 @@ class _Messages:
         """A function that decodes the bytes of a message, and caches the result."""
         key = model, message
         if key not in self._shared:
-            decode = self._leaf(*_LEAVES[message]) if message in _LEAVES else self._model(model, message)
+            if message in _LEAVES:
+                decode = self._leaf(*_LEAVES[message])
+            else:
+                values = self.narrow(model, message).values
+                decode = lambda raw: model(**values(raw))  # noqa: E731 - one of two
             self._shared[key] = lru_cache(_MAX_SHARED)(decode)
         return self._shared[key]
-
-    def _model(self, model: type[Struct], message: str) -> Decode:
-        narrow = self.narrow(model, message)
-        return lambda raw: model(**narrow.values(raw))
 
     def _leaf(self, parts: Mapping[str, tuple[int, str]], value: Read) -> Decode:
         """A function that decodes a single value, such as a time; an unset time has no bytes."""
@@ -389,11 +386,6 @@ def _repeated_reader(field: _Field, decode: Callable[[Any], Any] | None) -> Read
     return lambda message: tuple(map(decode, getattr(message, attribute))) or default
 
 
-def _map_reader(field: _Field, decode: Decode) -> Read:
-    attribute, default = field.attribute, field.default
-    return lambda message: dict(map(decode, getattr(message, attribute))) or default
-
-
 def _inlined(attribute: str, narrow: _Narrow) -> Callable[[Message], dict[str, Any]]:
     return lambda message: narrow.values(getattr(message, attribute))
 
@@ -427,19 +419,13 @@ def _micro_time(message: Any) -> str:
     return instant.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _quantity(message: Any) -> Quantity:
-    return Quantity.from_json(message.string)
-
-
-def _int_or_string(message: Any) -> int | str:
-    value: int | str = message.strVal if message.type else message.intVal
-    return value
-
-
-_LEAVES: Final[Mapping[str, tuple[Mapping[str, tuple[int, str]], Read]]] = {
+_LEAVES: Final[Mapping[str, tuple[Mapping[str, tuple[int, str]], Callable[[Any], Any]]]] = {
     "meta.Time": ({"seconds": (1, "int64"), "nanos": (2, "int32")}, _time),
     "meta.MicroTime": ({"seconds": (1, "int64"), "nanos": (2, "int32")}, _micro_time),
-    "resource.Quantity": ({"string": (1, "string")}, _quantity),
-    "intstr.IntOrString": ({"type": (1, "int64"), "intVal": (2, "int32"), "strVal": (3, "string")}, _int_or_string),
+    "resource.Quantity": ({"string": (1, "string")}, lambda message: Quantity.from_json(message.string)),
+    "intstr.IntOrString": (
+        {"type": (1, "int64"), "intVal": (2, "int32"), "strVal": (3, "string")},
+        lambda message: message.strVal if message.type else message.intVal,
+    ),
 }
 """Upstream's messages that are a single value in JSON: their fields, and the function that gives the value."""

@@ -135,10 +135,6 @@ class Alike(Generic[S]):
             self._seen.add(mark)
             return self._ordinary(raw)
         fill = self._learned(pieces) or self._joined
-        self._keep(raw, cut, fill)
-        return cast("S", fill(pieces))
-
-    def _keep(self, raw: bytes, cut: Cut, fill: Fill) -> None:
         if self._kept >= _MAX_SHAPES:
             self._cuts.clear()
             self._kept = 0
@@ -147,6 +143,7 @@ class Alike(Generic[S]):
         if same in ways or len(ways) < _MAX_CUTS_OF_SIZE:
             ways.setdefault(same, {})[cut.unpack(raw)[::2]] = fill
             self._kept += 1
+        return cast("S", fill(pieces))
 
     def _joined(self, pieces: Sequence[bytes]) -> S:
         return self._ordinary(b"".join(pieces))

@@ -130,7 +130,15 @@ def translate_volume(volume: PersistentVolume) -> PersistentVolume:
 
 def _handle(source: PersistentVolumeSpec | Volume) -> str:
     if source.aws_elastic_block_store is not None:
-        return _ebs_volume_id(source.aws_elastic_block_store.volume_id)
+        # ``aws://<zone>/vol-…``, ``aws:///vol-…`` or the bare id (KubernetesVolumeIDToEBSVolumeID).
+        identity = source.aws_elastic_block_store.volume_id
+        if not identity.startswith("aws://"):
+            return identity
+        path = re.split("[?#]", identity.removeprefix("aws://"), maxsplit=1)[0].partition("/")[2].strip("/")
+        if not re.fullmatch("vol-[^/]*", path):
+            problem = f"Invalid format for AWS volume ({identity})"
+            raise TranslationError(f"failed to translate Kubernetes ID to EBS Volume ID {problem}")
+        return path
     if source.azure_disk is not None:
         kind = source.azure_disk.kind
         if kind is not None and kind.casefold() != "managed":
@@ -139,17 +147,6 @@ def _handle(source: PersistentVolumeSpec | Volume) -> str:
     if source.cinder is not None:
         return source.cinder.volume_id
     return source.portworx_volume.volume_id if source.portworx_volume is not None else ""
-
-
-def _ebs_volume_id(identity: str) -> str:
-    """``aws://<zone>/vol-…``, ``aws:///vol-…`` or the bare id (KubernetesVolumeIDToEBSVolumeID)."""
-    if not identity.startswith("aws://"):
-        return identity
-    path = re.split("[?#]", identity.removeprefix("aws://"), maxsplit=1)[0].partition("/")[2].strip("/")
-    if not re.fullmatch("vol-[^/]*", path):
-        problem = f"Invalid format for AWS volume ({identity})"
-        raise TranslationError(f"failed to translate Kubernetes ID to EBS Volume ID {problem}")
-    return path
 
 
 def _gce_handle(name: str, metadata: ObjectMeta) -> str:

@@ -116,7 +116,11 @@ def _decoded(data: Buffer | str, kind: type[T], effort: int) -> T:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         text = data.encode(errors="replace") if isinstance(data, str) else bytes(data)
-        replaced = without_depths(text, effort) if isinstance(error, RecursionError) else _in_utf8(text, effort)
+        replaced = text
+        if isinstance(error, RecursionError):
+            replaced = without_depths(text, effort)
+        elif len(text) <= effort:
+            replaced = without_halves(text.decode(errors="replace")).encode()
         if replaced == text:
             raise DecodeError(_not_json(error)) from error
     return _decoded(replaced, kind, effort)
@@ -155,10 +159,6 @@ def without_depths(text: AnyStr, effort: int = sys.maxsize) -> AnyStr:
 def without_halves(text: str) -> str:
     """A JSON text of the same length in which each half of a surrogate pair is U+FFFD."""
     return _HALF_A_PAIR.sub(r"\1\\ufffd", text) if "\\ud" in text or "\\uD" in text else text
-
-
-def _in_utf8(text: bytes, effort: int) -> bytes:
-    return without_halves(text.decode(errors="replace")).encode() if len(text) <= effort else text
 
 
 def from_object(value: Any, kind: type[T]) -> T:
