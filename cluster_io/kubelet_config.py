@@ -86,8 +86,13 @@ def use_kubelet_file(path: str, source: Source) -> Sequence[str]:
     twice = [f"{where}, line {one.line}: {one.field} is a duplicate of line {one.first}" for one in document.twice]
     if name := twice_in_json(document.text):
         twice.append(f"{where}: {name} is repeated in one mapping")
+    ignored = []
     # A newer kubelet answers with fields that are not known here.
-    ignored = [] if is_configz else [_ignored(document, one.field, one.known) for one in unknown[:_MAX_NAMED]]
+    for one in () if is_configz else unknown[:_MAX_NAMED]:
+        near = nearest_word(one.field.rpartition(".")[2], one.known, closeness=0.75)
+        remedy = f"did you mean {near}?" if near else "remove it"
+        place = _place(document, one.field)
+        ignored.append(f"{place}: {unknown_field(one.field)}: the kubelet logs it and passes it over; {remedy}")
     return [*ignored, *(f"{one}; the last one counts" for one in twice[:_MAX_NAMED])]
 
 
@@ -110,12 +115,6 @@ def configuration_in(path: str) -> tuple[Document, Mapping[str, Any]]:
     if (kind, version) != (_KIND, _API_VERSION) and ("kind" in content or _ALWAYS_SET not in content):
         raise ManifestError(f"{where}: kind is {kind[:60]}, apiVersion is {version[:60]}", advice=_NAME_A_FILE)
     return documents[0], content
-
-
-def _ignored(document: Document, field: str, known: Sequence[str]) -> str:
-    near = nearest_word(field.rpartition(".")[2], known, closeness=0.75)
-    remedy = f"did you mean {near}?" if near else "remove it"
-    return f"{_place(document, field)}: {unknown_field(field)}: the kubelet logs it and passes it over; {remedy}"
 
 
 def _place(document: Document, field: str) -> str:

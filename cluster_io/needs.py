@@ -65,7 +65,7 @@ from podrules.api.csi_translation import in_tree_plugin
 from podrules.api.features import Features
 from podrules.api.model.base import KubeObject
 from podrules.api.model.pod import Pod
-from podrules.api.model.selectors import Affinity, LabelSelector, PodAffinityTerm
+from podrules.api.model.selectors import Affinity, PodAffinityTerm
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.pod.resources import pod_requests
 from podrules.scheduling.placement.device_claims import awaited_templates
@@ -254,15 +254,14 @@ def goes_by_revision(pod: Pod, args: Mapping[str, Any]) -> bool:
     return (
         _has_default_spread(pod, args)
         or any(HASH_LABEL in constraint.match_label_keys for constraint in constraints)
-        or any(_selects_revision(one.label_selector) for one in constraints if one.label_selector is not None)
+        or any(
+            HASH_LABEL in (*selector.match_labels, *(term.key for term in selector.match_expressions))
+            for selector in (one.label_selector for one in constraints)
+            if selector is not None
+        )
         or any(HASH_LABEL in term.match_label_keys for term in _given_terms(affinity))
         or any(HASH_LABEL in term.mismatch_label_keys for term in _given_terms(affinity))
     )
-
-
-def _selects_revision(selector: LabelSelector) -> bool:
-    keys = (*selector.match_labels, *(term.key for term in selector.match_expressions))
-    return HASH_LABEL in keys
 
 
 def _has_default_spread(pod: Pod, args: Mapping[str, Any]) -> bool:
@@ -294,15 +293,15 @@ def _storage(pod: Pod, known: KnownObjects, features: Features) -> Iterator[Need
     yield Need(VOLUME_ATTACHMENTS)
     if features.volume_limit_scaling:
         yield Need(CSI_DRIVERS)
-    if PERSISTENT_VOLUME_CLAIMS in known.kinds and not names <= _bound_claims(known, pod.metadata.namespace):
+    bound = {
+        claim.metadata.name
+        for claim in known.snapshot.persistent_volume_claims
+        if claim.metadata.namespace == pod.metadata.namespace and is_bound(claim)
+    }
+    if PERSISTENT_VOLUME_CLAIMS in known.kinds and not names <= bound:
         # A missing claim may be created soon.
         yield Need(CSI_DRIVERS)
         yield Need(CSI_STORAGE_CAPACITIES)
-
-
-def _bound_claims(known: KnownObjects, namespace: str) -> set[str]:
-    claims = known.snapshot.persistent_volume_claims
-    return {claim.metadata.name for claim in claims if claim.metadata.namespace == namespace and is_bound(claim)}
 
 
 _DEVICE_CLASSES: Final = Need(DEVICE_CLASSES)

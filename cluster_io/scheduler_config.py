@@ -57,22 +57,18 @@ def read_scheduler_configuration(source: Source, where: str, *, arguments: bool 
     kind, slash, place = where.partition("/")
     from_cluster = kind == _CONFIG_MAP and bool(slash)
     try:
-        document = config_map_document(_get(source, place, where)) if from_cluster else _in_file(where)
-        return read_profiles(document, kinds)
+        if not from_cluster:
+            return read_profiles(_in_file(where), kinds)
+        namespace, _, name = place.partition("/")
+        if not namespace or not name or "/" in name:
+            form = f"Write {_CONFIG_MAP}/NAMESPACE/NAME, or the path of a file"
+            raise UsageError(f'"{where}": no ConfigMap is named so', advice=form)
+        return read_profiles(config_map_document(source.get(CONFIG_MAPS, name, namespace)), kinds)
     except ConfigurationError as error:
         raise ManifestError(f"{where}: {error}") from error
     except ManifestError as error:
         # An error in a file names the file already.
         raise (ManifestError(f"{where}: {error}", advice=error.advice) if from_cluster else error) from error
-
-
-def _get(source: Source, place: str, where: str) -> ConfigMap:
-    namespace, _, name = place.partition("/")
-    if not namespace or not name or "/" in name:
-        raise UsageError(
-            f'"{where}": no ConfigMap is named so', advice=f"Write {_CONFIG_MAP}/NAMESPACE/NAME, or the path of a file"
-        )
-    return source.get(CONFIG_MAPS, name, namespace)
 
 
 def _in_file(path: str) -> Mapping[str, Any]:

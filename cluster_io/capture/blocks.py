@@ -167,8 +167,22 @@ def block_of(kind: Kind[Any], objects: Iterable[Any]) -> bytes:
     """Encode all objects of a kind."""
     encode = msgspec.msgpack.Encoder(enc_hook=str).encode
     if kind is PODS:
-        return encode(_block_of_pods(objects))
-    return encode(_block_of_nodes(objects) if kind is NODES else tuple(objects))
+        metadata = Forms[ObjectMeta](("name", "uid", "resource_version", "creation_timestamp"))
+        specs = Forms[PodSpec](("node_name",), _TOKEN_VOLUME)
+        statuses = Forms[PodStatus]((), _TIME)
+        for pod in objects:
+            metadata.add(pod.metadata)
+            specs.add(pod.spec)
+            statuses.add(pod.status)
+        return encode(_Pods(metadata.column(), specs.column(), statuses.column()))
+    if kind is NODES:
+        images: dict[ContainerImage, int] = {}
+        bare, places = [], []
+        for node in objects:
+            places.append(tuple(images.setdefault(image, len(images)) for image in node.status.images))
+            bare.append(replace(node, status=replace(node.status, images=())))
+        return encode(_Nodes(tuple(images), tuple(bare), tuple(places)))
+    return encode(tuple(objects))
 
 
 def read_block(raw: bytes, kind: Kind[T]) -> Sequence[T]:
@@ -178,39 +192,14 @@ def read_block(raw: bytes, kind: Kind[T]) -> Sequence[T]:
         ValueError, IndexError: the bytes are not such a block.
     """
     if cast("Any", kind) is PODS:
-        return cast("Sequence[T]", _pods(msgspec.msgpack.decode(raw, type=_Pods)))
+        pods = msgspec.msgpack.decode(raw, type=_Pods)
+        parts = pods.metadata.models(ObjectMeta), pods.specs.models(PodSpec), pods.statuses.models(PodStatus)
+        return cast("Sequence[T]", tuple(starmap(Pod, zip(*parts, strict=True))))
     if cast("Any", kind) is NODES:
-        return cast("Sequence[T]", _nodes(msgspec.msgpack.decode(raw, type=_Nodes, dec_hook=dec_hook)))
+        block = msgspec.msgpack.decode(raw, type=_Nodes, dec_hook=dec_hook)
+        nodes = (
+            replace(node, status=replace(node.status, images=tuple(block.images[place] for place in places)))
+            for node, places in zip(block.nodes, block.places, strict=True)
+        )
+        return cast("Sequence[T]", tuple(nodes))
     return msgspec.msgpack.decode(raw, type=tuple[kind.model, ...], dec_hook=dec_hook)  # type: ignore[name-defined]
-
-
-def _block_of_pods(pods: Iterable[Pod]) -> _Pods:
-    metadata = Forms[ObjectMeta](("name", "uid", "resource_version", "creation_timestamp"))
-    specs = Forms[PodSpec](("node_name",), _TOKEN_VOLUME)
-    statuses = Forms[PodStatus]((), _TIME)
-    for pod in pods:
-        metadata.add(pod.metadata)
-        specs.add(pod.spec)
-        statuses.add(pod.status)
-    return _Pods(metadata.column(), specs.column(), statuses.column())
-
-
-def _pods(block: _Pods) -> Sequence[Pod]:
-    parts = block.metadata.models(ObjectMeta), block.specs.models(PodSpec), block.statuses.models(PodStatus)
-    return tuple(starmap(Pod, zip(*parts, strict=True)))
-
-
-def _block_of_nodes(nodes: Iterable[Node]) -> _Nodes:
-    images: dict[ContainerImage, int] = {}
-    bare, places = [], []
-    for node in nodes:
-        places.append(tuple(images.setdefault(image, len(images)) for image in node.status.images))
-        bare.append(replace(node, status=replace(node.status, images=())))
-    return _Nodes(tuple(images), tuple(bare), tuple(places))
-
-
-def _nodes(block: _Nodes) -> Sequence[Node]:
-    return tuple(
-        replace(node, status=replace(node.status, images=tuple(block.images[place] for place in places)))
-        for node, places in zip(block.nodes, block.places, strict=True)
-    )

@@ -183,7 +183,9 @@ def yaml_problem(where: str, error: Exception, text: str = "") -> ManifestError:
     if isinstance(error, RecursionError):
         return ManifestError(f"{where}: nested too deeply")
     if isinstance(error, yaml.reader.ReaderError):
-        return ManifestError(f"{where}{_line_of(text, error)}: not valid YAML: {_character(error)}", advice="Remove it")
+        found = re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]", text)
+        line = f", line {text.count(chr(10), 0, found.start()) + 1}" if found else ""
+        return ManifestError(f"{where}{line}: not valid YAML: {_character(error)}", advice="Remove it")
     if not isinstance(error, yaml.MarkedYAMLError):
         return ManifestError(
             f"{where}: not valid YAML: a number in it cannot be read", advice="Put it in quotation marks"
@@ -214,21 +216,12 @@ def _problem(problem: str, mark: object, text: str) -> tuple[str, str]:
     tag = re.search(r"constructor for the tag (.+)", problem)
     if tag:
         return f"the tag {tag[1]} means nothing to Kubernetes", "Remove it"
-    if problem == "found character that cannot start any token" and _at(mark, text) == "\t":
-        return "a tab stands here", "Indent with spaces"
+    if problem == "found character that cannot start any token":
+        lines = text.split("\n")
+        line, column = getattr(mark, "line", -1), getattr(mark, "column", -1)
+        if 0 <= line < len(lines) and lines[line][column : column + 1] == "\t":
+            return "a tab stands here", "Indent with spaces"
     return problem, next((words for start, words in _REMEDIES.items() if problem.startswith(start)), "")
-
-
-def _at(mark: object, text: str) -> str:
-    """The character at a mark of PyYAML."""
-    lines = text.split("\n")
-    line, column = getattr(mark, "line", -1), getattr(mark, "column", -1)
-    return lines[line][column : column + 1] if 0 <= line < len(lines) else ""
-
-
-def _line_of(text: str, error: object) -> str:
-    found = re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]", text)
-    return f", line {text.count(chr(10), 0, found.start()) + 1}" if found and error else ""
 
 
 def _character(error: object) -> str:
