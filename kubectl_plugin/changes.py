@@ -25,9 +25,11 @@ from cluster_io.live.transport import ProxySettings
 from cluster_io.safety_facts import partition_facts, renewals
 from cluster_io.source import Source
 from cluster_io.writer import ACCESS_REVIEWS, Writer
+from kubectl_plugin.connection import connect_for_changes
 from kubectl_plugin.exit_codes import INTERRUPTED, NOT_CONFIRMED, NOT_OVER, NOT_POSSIBLE, NOTHING_TO_CHANGE, print_error
 from kubectl_plugin.gather.targets import ObjectQuery, is_namespace_of_pod, namespace_in_front, suggest_namespace
-from kubectl_plugin.options import ClusterOptions, DeletionOptions, FenceOptions, Streams, connect_for_changes
+from kubectl_plugin.options import ClusterOptions, Streams
+from kubectl_plugin.options.change_commands import DeletionOptions, FenceOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.escape import escape

@@ -18,7 +18,8 @@ from kubectl_plugin.render.escape import escape
 if TYPE_CHECKING:
     from cluster_io.live.live_source import LiveSource
     from cluster_io.source import Source
-    from kubectl_plugin.options import ClusterConnection, ClusterOptions, CommandFunction
+    from kubectl_plugin.connection import ClusterConnection
+    from kubectl_plugin.options import ClusterOptions, CommandFunction
 
 _MAX_MEMORY: Final = 6 << 30
 """Bytes, if only files are read: 20 KB of a snapshot may describe 300 GB. A List of 1 GiB needs 4.4 GiB."""
@@ -120,7 +121,7 @@ def source_of(cluster: ClusterOptions, err: IO[str]) -> Iterator[Source]:
         ManifestError: the snapshot cannot be read.
         Unreachable: there is neither kubectl nor a configuration.
     """
-    from kubectl_plugin.options import connect
+    from kubectl_plugin.connection import connect
 
     if not cluster.live:
         yield _offline_source(cluster, err)

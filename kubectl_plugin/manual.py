@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from kubectl_plugin import exit_codes
-from kubectl_plugin.parsing.commands import COMMANDS, Flag, command_parser, groups_of
+from kubectl_plugin.options.flag import POSITIONAL, Flag
+from kubectl_plugin.parsing.commands import COMMANDS, groups_of, options_of
 from podrules import __version__
 
 _NAMED: Final = str.maketrans({"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"})
@@ -55,15 +56,15 @@ def _of_all() -> Iterator[str]:
 
 
 def _of_command(command: str) -> Iterator[str]:
-    module = command_parser(command)
+    options = options_of(command)
     yield from (".SH NAME", rf"kubectl\-qos\-{command} \- {_text(COMMANDS[command])}")
     yield from (".SH SYNOPSIS", rf".B kubectl qos {command}", " ".join(_synopsis(command)))
-    yield from (".SH DESCRIPTION", *_paragraphs(module.DESCRIPTION))
-    for group in groups_of(command):
-        yield f".SH {_text(group.title.upper())}"
-        for flag in group.flags:
+    yield from (".SH DESCRIPTION", *_paragraphs(options.description))
+    for title, flags in groups_of(command).items():
+        yield f".SH {_text(title.upper())}"
+        for flag in flags:
             yield from (".TP", _flag(flag), _line(_sentence(flag)))
-    for paragraph in module.EXAMPLES.strip("\n").split("\n\n"):
+    for paragraph in options.examples.strip("\n").split("\n\n"):
         title, colon, text = paragraph.partition(":")
         if colon and title in {"examples", "exit codes"}:
             yield from (f".SH {title.upper()}", *_as_it_is(text))
@@ -74,8 +75,8 @@ def _of_command(command: str) -> Iterator[str]:
 
 def _synopsis(command: str) -> Iterator[str]:
     yield r"[\fIOPTION\fR]..."
-    for group in groups_of(command):
-        yield from (rf"[\fI{_text(flag.value)}\fR]..." for flag in group.flags if not flag.names)
+    words = groups_of(command).get(POSITIONAL, ())
+    yield from (rf"[\fI{_text(flag.value)}\fR]..." for flag in words)
 
 
 def _flag(flag: Flag) -> str:

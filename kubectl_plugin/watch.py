@@ -24,7 +24,9 @@ from cluster_io.live.live_source import LiveSource
 from cluster_io.live.reflector import CachedObject
 from cluster_io.source import Source
 from kubectl_plugin.exit_codes import words_of
-from kubectl_plugin.options import CommandFunction, ExplainOptions, NodeOptions, PartitionsOptions, Streams
+from kubectl_plugin.options import CommandFunction, Streams
+from kubectl_plugin.options.cluster_commands import NodeOptions, PartitionsOptions
+from kubectl_plugin.options.pod_commands import ExplainOptions
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.width import MIN_COLUMNS
 from podrules.api.model.base import Model
@@ -314,7 +316,7 @@ class _Once:
     """Runs the command once and stores its output."""
 
     def __init__(self, options: WatchedOptions, source: Source, streams: Streams, run: CommandFunction) -> None:
-        self._options, self._source, self._streams, self._run = options._replace(watch=None), source, streams, run
+        self._options, self._source, self._streams, self._run = options.replace(watch=None), source, streams, run
         self.began = 0.0
         """By the monotonic clock."""
         self.took = 0.0

@@ -23,7 +23,8 @@ from kubectl_plugin.changes import (
     require_live,
 )
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
-from kubectl_plugin.options import DeletionOptions, Streams
+from kubectl_plugin.options import Streams
+from kubectl_plugin.options.change_commands import DeletionOptions
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.reports.steps import DeletionReport, Stakes, StepKind, StepOutcome
 from podrules.api.model.node import Node

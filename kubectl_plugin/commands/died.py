@@ -16,7 +16,8 @@ from cluster_io.source import Source, remembered
 from kubectl_plugin.exit_codes import NOT_CERTAIN, NOTHING_LEFT, print_error
 from kubectl_plugin.gather.ends import HOUR, Ends
 from kubectl_plugin.gather.targets import ObjectQuery, find, targets_of
-from kubectl_plugin.options import NO_SELECTION, DiedOptions, Streams
+from kubectl_plugin.options import NO_SELECTION, Streams
+from kubectl_plugin.options.pod_commands import DiedOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.end_report import EndReport
 from podrules.ending.died.cause import Grade

@@ -20,7 +20,8 @@ from kubectl_plugin.gather.manifest_objects import joined
 from kubectl_plugin.gather.manifest_pods import printed_name
 from kubectl_plugin.gather.object_reports import Report, ReportBuilder
 from kubectl_plugin.gather.targets import ObjectQuery, find, label_selector, namespace_hint, targets_of
-from kubectl_plugin.options import ExplainOptions, Streams, Validation
+from kubectl_plugin.options import Streams, Validation
+from kubectl_plugin.options.pod_commands import ExplainOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.command import Command
 from kubectl_plugin.render.escape import escape

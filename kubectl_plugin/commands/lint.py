@@ -14,7 +14,8 @@ from cluster_io.manifests.located import MAX_TEXT, Ignore, LocatedObject, Places
 from cluster_io.manifests.text import STDIN, advice_for, files_of, read_stdin, read_text
 from cluster_io.source import Source
 from kubectl_plugin.exit_codes import FINDINGS, UNREADABLE, warn
-from kubectl_plugin.options import LintOptions, Streams
+from kubectl_plugin.options import Streams
+from kubectl_plugin.options.offline_commands import LintOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.formats import LintAnswer

@@ -15,7 +15,8 @@ from cluster_io.kinds import NODES, PDBS, PODS, find_kind
 from cluster_io.source import RememberedSource, Source
 from kubectl_plugin.exit_codes import certainty, print_error
 from kubectl_plugin.gather.pressure import pressure_report, pressure_reports
-from kubectl_plugin.options import NodeOptions, Streams
+from kubectl_plugin.options import Streams
+from kubectl_plugin.options.cluster_commands import NodeOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport
 from podrules.api.model.node import Node

@@ -13,7 +13,8 @@ from cluster_io.safety_facts import partition_facts
 from cluster_io.source import Source
 from kubectl_plugin.changes import present
 from kubectl_plugin.exit_codes import certainty
-from kubectl_plugin.options import Output, PartitionsOptions, Streams
+from kubectl_plugin.options import Output, Streams
+from kubectl_plugin.options.cluster_commands import PartitionsOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.node.node_report import PartitionsReport, not_ready
 from podrules.api.model.pod import Pod

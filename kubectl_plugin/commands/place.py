@@ -28,7 +28,8 @@ from kubectl_plugin.gather.pods_to_place import (
     more_of,
     waiting_pods,
 )
-from kubectl_plugin.options import PlaceOptions, Streams, Validation
+from kubectl_plugin.options import Streams, Validation
+from kubectl_plugin.options.pod_commands import PlaceOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
 from podrules.api.model.pod import Pod, PodReference, reference

@@ -17,7 +17,9 @@ from kubectl_plugin.gather.manifest_objects import joined
 from kubectl_plugin.gather.object_reports import ReportBuilder
 from kubectl_plugin.gather.overview import Overview, overview, read_previous_report, scope_of
 from kubectl_plugin.html.document import FullExplanations, document
-from kubectl_plugin.options import STANDARD_OUTPUT, ExplainOptions, Output, ReportOptions, Streams
+from kubectl_plugin.options import STANDARD_OUTPUT, Output, Streams
+from kubectl_plugin.options.cluster_commands import ReportOptions
+from kubectl_plugin.options.pod_commands import ExplainOptions
 from kubectl_plugin.printing import Printer, without_missing_objects
 from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, PodKey

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cluster_io.source import Source
-from kubectl_plugin.options import RightsOptions, Streams
+from kubectl_plugin.options import Streams
+from kubectl_plugin.options.rights_command import RightsOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.rights import read_only, roles

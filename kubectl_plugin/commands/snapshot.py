@@ -16,7 +16,8 @@ from cluster_io.gather import Gatherer
 from cluster_io.kinds import OF_OUR_WEBHOOK, PODS
 from cluster_io.manifests.whole_file import write_whole
 from cluster_io.source import Source
-from kubectl_plugin.options import STANDARD_OUTPUT, SnapshotOptions, Streams
+from kubectl_plugin.options import STANDARD_OUTPUT, Streams
+from kubectl_plugin.options.cluster_commands import SnapshotOptions
 from kubectl_plugin.reports.cluster.snapshot import SnapshotKind, SnapshotReport
 from podrules import __version__
 from podrules.api.model.pod import Pod

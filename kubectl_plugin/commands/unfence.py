@@ -11,7 +11,8 @@ from cluster_io.source import Source
 from cluster_io.writer import Writer
 from kubectl_plugin.changes import NodeAction, changes_to, look_up, require_live
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
-from kubectl_plugin.options import FenceOptions, Streams
+from kubectl_plugin.options import Streams
+from kubectl_plugin.options.change_commands import FenceOptions
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
 from podrules.api.model.node import Node
 from podrules.node.reachability import OUT_OF_SERVICE

@@ -16,7 +16,8 @@ from cluster_io.source import Source, remembered
 from kubectl_plugin.exit_codes import certainty
 from kubectl_plugin.gather.likely_node import Schedulers
 from kubectl_plugin.gather.targets import check_namespace
-from kubectl_plugin.options import Streams, VersionsOptions
+from kubectl_plugin.options import Streams
+from kubectl_plugin.options.cluster_commands import VersionsOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.pod.similar_pods import PodNumbers
 from kubectl_plugin.reports.verdict import Verdict

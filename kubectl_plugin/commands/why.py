@@ -10,7 +10,8 @@ from cluster_io.errors import UsageError
 from cluster_io.source import Source
 from kubectl_plugin.exit_codes import NOT_FOUND
 from kubectl_plugin.glossary.lookup import MAX_INPUT, MAX_TEXT, read, similar
-from kubectl_plugin.options import Streams, WhyOptions
+from kubectl_plugin.options import Streams
+from kubectl_plugin.options.offline_commands import WhyOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.term import ExplainedText, TermReport

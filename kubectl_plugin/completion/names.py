@@ -48,7 +48,7 @@ def candidates(asked: Question, cluster: ClusterOptions, seconds: float) -> Sequ
         return [f"{kind}/" for kind in kinds]
     from kubectl_plugin.cli import source_of
 
-    with source_of(cluster._replace(request_timeout=seconds), io.StringIO()) as source:
+    with source_of(cluster.replace(request_timeout=seconds), io.StringIO()) as source:
         return _of_objects(asked, kinds, source)
 
 

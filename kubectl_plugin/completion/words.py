@@ -12,7 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cluster_io.errors import ClusterError
-from kubectl_plugin.parsing.commands import COMMANDS, FLAGS_WITH_VALUE, Flag, groups_of
+from kubectl_plugin.parsing.commands import COMMANDS, find_flag, flags_of, options_of, takes_value
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import ClusterOptions
@@ -30,7 +30,7 @@ class Directive(IntFlag):
 class Names(Enum):
     """The objects with names as candidates."""
 
-    EXPLAINED = "pods, nodes, workloads and what they depend on"
+    EXPLAINED = "explained objects"
     PLACED = "pods and workloads"
     PODS = "pods"
     NODES = "nodes"
@@ -70,28 +70,6 @@ class TypedWords(NamedTuple):
     """The flag that needs a value next; empty: none."""
 
 
-_VALUES: Final = {
-    "--namespace": Names.NAMESPACES,
-    "--context": Names.CONTEXTS,
-    "--cluster": Names.CLUSTERS,
-    "--user": Names.USERS,
-    "--on": Names.NODES,
-    "--drain": Names.NODES,
-    "--exclude-node": Names.NODES,
-    "--without": Names.PODS,
-}
-"""Flags that take names."""
-_OWN_NAMES: Final = {
-    "explain": Names.EXPLAINED,
-    "place": Names.PLACED,
-    "report": Names.PODS_AND_NODES,
-    "delete": Names.PODS,
-    "fence": Names.NODES,
-    "unfence": Names.NODES,
-    "node": Names.NODES,
-    "why": Names.TERMS,
-}
-"""The targets of each command."""
 TYPES: Final = {
     Names.PLACED: ("pod", "deployment", "replicaset", "statefulset", "job", "cronjob", "replicationcontroller"),
     Names.PODS: ("pod",),
@@ -133,7 +111,7 @@ def typed(words: Sequence[str]) -> TypedWords:
         elif "=" in word:
             name, _, value = word.partition("=")
             values[_SHORT.get(name, name)] = value
-        elif word in FLAGS_WITH_VALUE and word != "--timeline":
+        elif word != "--timeline" and takes_value(word, command or "explain"):
             open_flag = word
         else:
             values[word] = ""
@@ -148,16 +126,20 @@ def question(before: TypedWords, current: str) -> Question:
         name, _, value = current.partition("=")
         return _value(before, name, value)
     if current.startswith("-"):
-        return Question(_flags(before.command), prefix=current)
+        if not before.command:
+            return Question((("--help", "how it is used"), ("--version", "which one it is")), prefix=current)
+        flags = flags_of(before.command).items()
+        return Question(tuple((name, flag.help) for name, flag in flags if name.startswith("--")), prefix=current)
     if not before.command:
         return Question(tuple(COMMANDS.items()), prefix=current)
     if before.command == "rights":
         from kubectl_plugin.reports.rights import ASKED
 
         return Question(tuple((name, COMMANDS[name]) for name in ASKED), prefix=current)
-    names = _OWN_NAMES.get(before.command)
-    if names is None:
+    own = next((flag for flag in options_of(before.command).all_flags().values() if not flag.names), None)
+    if own is None or not own.completes:
         return Question()
+    names = Names(own.completes)
     if names is Names.NODES and before.command == "node":
         return Question(names=names, prefix=current, typed_kind=None if "/" in current else "")
     kind = before.words[0].partition(",")[0] if before.words and "/" not in before.words[0] else None
@@ -167,24 +149,16 @@ def question(before: TypedWords, current: str) -> Question:
     return Question(names=names, prefix=current, typed_kind=kind)
 
 
-def _flags(command: str) -> tuple[tuple[str, str], ...]:
-    if not command:
-        return (("--help", "how it is used"), ("--version", "which one it is"))
-    return tuple((name, flag.help) for flag in _all_flags(command) for name in flag.names if name.startswith("--"))
-
-
-def _all_flags(command: str) -> Sequence[Flag]:
-    return [flag for group in groups_of(command) for flag in group.flags]
-
-
 def _value(before: TypedWords, name: str, prefix: str) -> Question:
     """The value of a flag; until the command is typed, the flags of explain are used."""
-    flag = next((flag for flag in _all_flags(before.command or "explain") if name in flag.names), None)
-    names = _VALUES.get(_SHORT.get(name, name))
-    if names is not None:
+    command = before.command or "explain"
+    found = find_flag(name, command)
+    if found is not None and found.completes:
+        names = Names(found.completes)
         several, comma, last = prefix.rpartition(",") if name == "--drain" else ("", "", prefix)
         kind = None if names is Names.PODS or "/" in last else ""
         return Question(names=names, prefix=last, typed_kind=kind, before=several + comma)
+    flag = flags_of(command).get(name)
     if flag is None:
         return Question()
     if flag.choices and "=" not in prefix:

@@ -12,8 +12,9 @@ from cluster_io.gather import Gatherer
 from cluster_io.kinds import MUTATING_WEBHOOKS, NAMESPACES, PODS, PRIORITY_CLASSES, WORKLOADS, Kind
 from cluster_io.live.transport import ProxySettings
 from cluster_io.writer import DryRunAnswer, DryRuns
+from kubectl_plugin.connection import connect_for_changes
 from kubectl_plugin.gather.manifest_pods import PodManifest
-from kubectl_plugin.options import ClusterOptions, Validation, connect_for_changes
+from kubectl_plugin.options import ClusterOptions, Validation
 from kubectl_plugin.reports.pod.admission import AddedField, DryRunPod, DryRunReport, DryRunVerdict
 from podrules.admission.added_at_admission import Addition, added_at_admission
 from podrules.admission.mutating_webhooks import asked_about_pods

@@ -16,7 +16,7 @@ from kubectl_plugin.gather.likely_node import LikelyNodes, Schedulers
 from kubectl_plugin.gather.manifest_objects import NO_OBJECTS, ManifestObjects, applied
 from kubectl_plugin.gather.manifest_pods import PodManifest, made_pods
 from kubectl_plugin.gather.targets import pod_selector
-from kubectl_plugin.options import ExplainOptions
+from kubectl_plugin.options.pod_commands import ExplainOptions
 from kubectl_plugin.reports.node.node_report import NearLimit, NodeReport, node_report
 from kubectl_plugin.reports.pod.pod_pressure import near_limits
 from kubectl_plugin.reports.pod.pod_report import (

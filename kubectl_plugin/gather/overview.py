@@ -31,7 +31,6 @@ from cluster_io.node_usage import read_usages
 from cluster_io.origin import UNKNOWN_ORIGIN, Origin
 from cluster_io.safety_facts import coming_writers, partition_facts
 from cluster_io.source import RememberedSource, Source
-from kubectl_plugin.gather.manifest_pods import template_pod
 from kubectl_plugin.gather.targets import ObjectQuery, check_namespace, find, source_pods, targets_of
 from kubectl_plugin.options import NO_SELECTION, Selection
 from kubectl_plugin.reports import API_VERSION
@@ -131,7 +130,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     origin, source = _origin(source), RememberedSource(source)
     chosen = None
     if scope.selection.flags:
-        selection = scope.selection._replace(everywhere=scope.everything)
+        selection = scope.selection.replace(everywhere=scope.everything)
         chosen = frozenset(map(pod_key, source_pods(selection, source, live=live)))
     for one in (*(ObjectQuery(NODES, name) for name in scope.nodes), *(ObjectQuery(PODS, name) for name in scope.pods)):
         find(one, NO_SELECTION, source, live=live, command="report")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -16,11 +16,10 @@ from kubectl_plugin.gather.admission import Admission
 from kubectl_plugin.gather.controllers import Controllers
 from kubectl_plugin.gather.likely_node import Schedulers
 from kubectl_plugin.gather.manifest_objects import ManifestObjects
-from kubectl_plugin.gather.manifest_pods import (
-    PodManifest,
-)
+from kubectl_plugin.gather.manifest_pods import PodManifest
 from kubectl_plugin.gather.targets import ObjectQuery, find, targets_of
-from kubectl_plugin.options import NO_SELECTION, PlaceOptions
+from kubectl_plugin.options import NO_SELECTION
+from kubectl_plugin.options.pod_commands import PlaceOptions
 from kubectl_plugin.reports.plan import RefusedSpec
 from kubectl_plugin.reports.pod.admission import OwnWebhookReport
 from podrules.admission.admitted_pod import RejectedBy
@@ -30,9 +29,6 @@ from podrules.scheduling.placement.daemon_sets import existing_pods
 from podrules.scheduling.placement.plan import PlacementRequest
 from podrules.scheduling.placement.planned import Origin
 from podrules.workload.made_pod import is_ordered
-
-if TYPE_CHECKING:
-    pass
 
 
 class PlacementRequests:

@@ -1,31 +1,33 @@
 """Parses the command line into a command and its options. Prints only help.
 
-A command is a module in this folder with its flags and help (`CommandParser`), and a module of the same name in
+A command is a struct in `kubectl_plugin.options`, which declares its flags and help, and a module of its name in
 `kubectl_plugin.commands` that runs it. Only the modules of the typed command are loaded.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple, NoReturn
 
 from cluster_io.errors import UsageError
-from kubectl_plugin.parsing.commands import COMMANDS, FLAGS_WITH_VALUE, command_parser
+from kubectl_plugin.options import ClusterOptions, CommandOptions, Selection, TypedCommand
+from kubectl_plugin.options.flag import add_flags
+from kubectl_plugin.parsing.commands import COMMANDS, flags_of, options_of, takes_value
 from podrules import __version__
-
-if TYPE_CHECKING:
-    from kubectl_plugin.options import Options
 
 _OPTIONAL_VALUE: Final = "--timeline"
 """The flag with an optional value."""
+_NOT_OF_TARGET: Final = frozenset({"request_timeout", "offline"})
+"""Flags of `ClusterOptions` that do not select objects."""
 
 
 class ParsedCommand(NamedTuple):
     """A parsed command line."""
 
     command: str
-    options: Options
+    options: CommandOptions
 
 
 class Tokens(NamedTuple):
@@ -61,21 +63,23 @@ def parse(words: Sequence[str]) -> ParsedCommand:
 def _split(words: Sequence[str]) -> Tokens:
     flags: list[str] = []
     positional: list[str] = []
-    takes_value = False
+    # Of this command, the flags are loaded to separate the words.
+    command = next((word for word in words if word in COMMANDS), "explain")
+    has_open_flag = False
     for position, word in enumerate(words):
-        if takes_value:
+        if has_open_flag:
             flags.append(word)
-            takes_value = False
+            has_open_flag = False
         elif word == "--":
             positional.extend(words[position + 1 :])
             break
         elif word == _OPTIONAL_VALUE:
             # As in kubectl, its value follows a =. A next word that is one of its values is also accepted.
-            takes_value = position + 1 < len(words) and _is_way(words[position + 1])
-            flags.append(word if takes_value else f"{word}=all")
+            has_open_flag = position + 1 < len(words) and _is_way(words[position + 1])
+            flags.append(word if has_open_flag else f"{word}=all")
         elif word.startswith("-") and word != "-":
             flags.append(word)
-            takes_value = word in FLAGS_WITH_VALUE
+            has_open_flag = takes_value(word, command)
         else:
             positional.append(word)
     return Tokens(tuple(flags), tuple(positional))
@@ -85,8 +89,8 @@ def _is_way(word: str) -> bool:
     """Whether a word is a value of ``--timeline``, or a misspelt one."""
     if word.startswith("-") or "/" in word or word in COMMANDS:
         return False
-    from kubectl_plugin.parsing.explain import WAYS
-    from kubectl_plugin.parsing.similar_words import nearest
+    from kubectl_plugin.options.pod_commands import WAYS
+    from kubectl_plugin.options.similar_words import nearest
 
     return word in {"all", *WAYS} or (word.replace("-", "").isalpha() and bool(nearest(word, WAYS, closeness=0.75)))
 
@@ -108,23 +112,22 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
-            from kubectl_plugin.parsing.similar_words import not_one_of
+            from kubectl_plugin.options.similar_words import not_one_of
 
             raise argparse.ArgumentError(action, not_one_of(str(value), tuple(map(str, action.choices))))
 
 
 def _parse_command(command: str, typed: Tokens) -> ParsedCommand:
-    module = command_parser(command)
+    options = options_of(command)
     parser = Parser(
         prog=f"kubectl qos {command}",
-        description=module.DESCRIPTION,
-        epilog=module.EXAMPLES,
+        description=options.description,
+        epilog=options.examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
         exit_on_error=False,
     )
-    parser.set_defaults(command_parser=parser, typed_command=command, typed_flags=typed.flags)
-    module.add(parser)
+    add_flags(parser, options.all_flags())
     try:
         args, left = parser.parse_known_args([*typed.flags, *(["--"] if typed.positional else []), *typed.positional])
     except (argparse.ArgumentError, UsageError) as error:
@@ -135,7 +138,26 @@ def _parse_command(command: str, typed: Tokens) -> ParsedCommand:
         from kubectl_plugin.parsing.mistakes import left_over
 
         raise left_over(command, typed.flags, typed.positional, left)
-    return ParsedCommand(command, module.options(args))
+    args.typed = TypedCommand(command, tuple(_flags_to_repeat(command, typed.flags)))
+    return ParsedCommand(command, options.parsed(args))
+
+
+def _flags_to_repeat(command: str, flags: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The typed flags with their values, without flags that a suggested command gets from its target."""
+    known = flags_of(command)
+    cluster = (flag.names for name, flag in ClusterOptions.all_flags().items() if name not in _NOT_OF_TARGET)
+    of_target = {*itertools.chain.from_iterable(cluster), *Selection.all_flags()["everywhere"].names}
+    words = iter(flags)
+    for word in words:
+        name, _, value = word.partition("=")
+        if not word.startswith("--"):
+            name, value = word[:2], word[2:].removeprefix("=")
+        takes_value = known[name].takes_value
+        if takes_value and name == word:
+            value = next(words, "")
+        if name not in of_target:
+            # The long form takes its value after a =.
+            yield known[name].names[-1] if takes_value else name, value
 
 
 def _parse_without_command(flags: Sequence[str]) -> NoReturn:

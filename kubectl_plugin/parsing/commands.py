@@ -1,17 +1,14 @@
-"""The commands: their names, the flags that take a value, and the module that parses each."""
+"""The commands: their names, and the flags of each as data, for the parser, completion, manual pages and messages."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
+from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import Final
 
-from kubectl_plugin.parsing.output import OutputFormats
-
-if TYPE_CHECKING:
-    from kubectl_plugin.options import Options
-
+from kubectl_plugin.options import CommandOptions
+from kubectl_plugin.options.flag import OPTIONS, POSITIONAL, Flag
 
 COMMANDS: Final = {
     "explain": "explain a pod, a node, a workload or a manifest",
@@ -30,111 +27,51 @@ COMMANDS: Final = {
     "rights": "print the ClusterRole that commands need, for an administrator to apply",
 }
 """The help line of each command."""
-FLAGS_WITH_VALUE: Final = frozenset(
-    {
-        "-f",
-        "--filename",
-        "-n",
-        "--namespace",
-        "-l",
-        "--selector",
-        "--field-selector",
-        "-o",
-        "--output",
-        "--snapshot",
-        "--context",
-        "--kubeconfig",
-        "--cluster",
-        "--user",
-        "--as",
-        "--as-group",
-        "--request-timeout",
-        "--scheduler-config",
-        "--kubelet-config",
-        "--kubernetes-version",
-        "--feature-gates",
-        "--replicas",
-        "--exclude-node",
-        "--add-node",
-        "--without",
-        "--drain",
-        "--on",
-        "--grace-period",
-        "--timeline",
-        "--dry-run",
-        "--timeout",
-        "--fence-command",
-        "--severity",
-        "--watch-interval",
-        "--disable",
-        "--compare",
-        "--to",
-        "--since",
-    }
-)
-"""Flags of any command that take a value: the word after one of them is not a command."""
+_MODULES: Final = {
+    **dict.fromkeys(("explain", "died", "place"), "pod_commands"),
+    **dict.fromkeys(("node", "report", "snapshot", "versions", "partitions"), "cluster_commands"),
+    **dict.fromkeys(("delete", "fence", "unfence"), "change_commands"),
+    **dict.fromkeys(("lint", "why"), "offline_commands"),
+    "rights": "rights_command",
+}
+"""The module in `kubectl_plugin.options` of each command."""
+_HELP: Final = Flag(("-h", "--help"), OPTIONS, {"action": "help", "help": "show this help message and exit"})
 
 
-class CommandParser(Protocol):
-    """The module of a command in this folder."""
-
-    DESCRIPTION: str
-    EXAMPLES: str
-
-    def add(self, parser: argparse.ArgumentParser) -> None:
-        """Add the command's flags."""
-        ...
-
-    def options(self, args: argparse.Namespace) -> Options:
-        """The typed options."""
-        ...
+def options_of(command: str) -> type[CommandOptions]:
+    """The options of a command, with its flags."""
+    import_module(f"kubectl_plugin.options.{_MODULES[command]}")
+    return CommandOptions.of_command[command]
 
 
-def command_parser(command: str) -> CommandParser:
-    """The module that parses a command."""
-    module: CommandParser = import_module(f"kubectl_plugin.parsing.{command}")
-    return module
+@cache
+def flags_of(command: str) -> dict[str, Flag]:
+    """The flags of a command, by each of their names."""
+    return {name: flag for flags in groups_of(command).values() for flag in flags for name in flag.names}
 
 
-# The flags of a command as data, for completion, manual pages and messages.
+def groups_of(command: str) -> dict[str, Sequence[Flag]]:
+    """All flags and words of a command by heading, the words first."""
+    groups: dict[str, list[Flag]] = {POSITIONAL: [], OPTIONS: [_HELP]}
+    for flag in options_of(command).all_flags().values():
+        groups.setdefault(flag.group, []).append(flag)
+    return {title: flags for title, flags in groups.items() if flags}
 
 
-class Flag(NamedTuple):
-    """One flag, or a positional argument."""
-
-    names: tuple[str, ...]
-    """``-o``, ``--output``; empty: a positional argument."""
-    value: str
-    """The placeholder of its value; empty: it takes none."""
-    choices: tuple[str, ...]
-    """The possible values; a value with = at the end takes more text."""
-    help: str
+def find_flag(name: str, command: str) -> Flag | None:
+    """The flag of a command, else of any other; None: no command has it. Others are loaded only if they are needed."""
+    having = (flags[name] for one in (command, *COMMANDS) if name in (flags := flags_of(one)))
+    return next(having, None)
 
 
-class Group(NamedTuple):
-    """Flags under one heading."""
+def takes_value(word: str, command: str) -> bool:
+    """Whether a flag takes the next word as its value.
 
-    title: str
-    flags: tuple[Flag, ...]
-
-
-def groups_of(command: str) -> tuple[Group, ...]:
-    """All flags and arguments of a command, by group; positional arguments first."""
-    parser = argparse.ArgumentParser(prog=f"kubectl qos {command}")
-    command_parser(command).add(parser)
-    # argparse has no public way to list the added flags.
-    groups = parser._action_groups  # noqa: SLF001
-    return tuple(Group(group.title or "", tuple(_flags(group))) for group in groups if group._group_actions)  # noqa: SLF001
-
-
-def _flags(group: argparse._ArgumentGroup) -> Iterator[Flag]:
-    for action in group._group_actions:  # noqa: SLF001
-        takes = action.nargs != 0
-        metavar = action.metavar if isinstance(action.metavar, str) else ""
-        choices = action.type.all if isinstance(action.type, OutputFormats) else tuple(map(str, action.choices or ()))
-        yield Flag(
-            names=tuple(action.option_strings),
-            value=(metavar or f"{{{','.join(choices)}}}") if takes else "",
-            choices=tuple(choices),
-            help=action.help or "",
-        )
+    Args:
+        word: As typed. With its value, it takes no other.
+        command: As of `find_flag`.
+    """
+    if word in {"-h", "--help", "--version"} or "=" in word or (len(word) > 2 and word[1] != "-"):
+        return False
+    flag = find_flag(word, command)
+    return flag is not None and flag.takes_value

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise, takewhile
 from typing import Final, NamedTuple
 
 from cluster_io.errors import UsageError
 from cluster_io.kinds import NODES, find_kind
-from kubectl_plugin.parsing.commands import COMMANDS, Flag, groups_of
-from kubectl_plugin.parsing.similar_words import nearest
+from kubectl_plugin.options.flag import Flag
+from kubectl_plugin.options.similar_words import nearest
+from kubectl_plugin.parsing.commands import COMMANDS, flags_of
 
 _REQUIRED: Final = "the following arguments are required: "
 _IN_KUBECONFIG: Final = "Set it in a kubeconfig (kubectl config --help), and select that with --kubeconfig or --context"
@@ -38,14 +39,14 @@ def unknown_command(word: str, flags: Sequence[str], words: Sequence[str]) -> Us
     """
     known = habit_of(word, words)
     near = "" if known else nearest(word, tuple(COMMANDS))
-    unknown = "" if near or known else _first_unknown(flags, [flag for command in COMMANDS for flag in _flags(command)])
+    unknown = "" if near or known else _first_unknown(flags, _all_flags())
     if unknown:
         return _unknown_flag(unknown, "")
     if not near and not known and "/" in word:
         return UsageError(f'"{word}" is not a command', advice=f"Write kubectl qos explain {shlex.quote(word)}")
     known = known or (None if near else habit_of(nearest(word, KUBECTL_COMMANDS), words))
     if known:
-        taken = () if _first_unknown(flags, list(_flags(known.command))) else flags
+        taken = () if _first_unknown(flags, flags_of(known.command)) else flags
         return UsageError(f'unknown command "{word}"', advice=known.advice((*words, *taken)))
     question = f'Did you mean "{near}"? ' if near else ""
     return UsageError(f'unknown command "{word}"', advice=f"{question}Commands: kubectl qos --help")
@@ -53,7 +54,7 @@ def unknown_command(word: str, flags: Sequence[str], words: Sequence[str]) -> Us
 
 def no_command(left: Sequence[str]) -> UsageError:
     """The error for flags without a command."""
-    unknown = _first_unknown(left, [flag for command in COMMANDS for flag in _flags(command)])
+    unknown = _first_unknown(left, _all_flags())
     if unknown:
         return _unknown_flag(unknown, "")
     return UsageError("no command", advice="Write e.g. kubectl qos explain pod/NAME. Commands: kubectl qos --help")
@@ -70,14 +71,14 @@ def wrong_flag(
         words: The other words.
         error: The error of the parser.
     """
-    unknown = _first_unknown(flags, list(_flags(command)))
+    unknown = _first_unknown(flags, flags_of(command))
     if unknown:
         return _unknown_flag(unknown, command, flags, words)
     if isinstance(error, UsageError):
         return _missing(command, error)
     message, _, advice = error.message.partition("\n")
     names = (error.argument_name or "").split("/")
-    flag = next((flag for flag in _flags(command) if flag.names == tuple(names)), None)
+    flag = flags_of(command).get(names[0])
     typed = _as_typed(names, flags)
     if typed == "--dry-run" and not message.startswith("expected"):
         advice = instead_of_dry_run(command, flags)
@@ -100,7 +101,7 @@ def left_over(command: str, flags: Sequence[str], words: Sequence[str], left: Se
         words: The other words.
         left: The words that were not accepted.
     """
-    unknown = _first_unknown(flags, list(_flags(command)))
+    unknown = _first_unknown(flags, flags_of(command))
     if unknown:
         return _unknown_flag(unknown, command, flags, words)
     word = next((word for word in left if word != "--"), "")
@@ -113,7 +114,7 @@ def _missing(command: str, error: UsageError) -> UsageError:
     if not error.message.startswith(_REQUIRED):
         return error
     names = error.message.removeprefix(_REQUIRED).split(", ")[0].split("/")
-    flag = next((flag for flag in _flags(command) if flag.names == tuple(names)), None)
+    flag = flags_of(command).get(names[0])
     typed = f"{names[0]} {flag.value}" if flag is not None else names[0]
     return UsageError(
         f"{typed} is missing", advice=f"Write kubectl qos {command} {typed}; see kubectl qos {command} --help"
@@ -129,38 +130,31 @@ def _unknown_flag(flag: str, command: str, flags: Sequence[str] = (), words: Seq
     if flag in _OF_KUBECTL:
         return UsageError(f"{flag} is kubectl's, and kubectl qos does not pass it on", advice=_OF_KUBECTL[flag])
     place = f"kubectl qos {command}".rstrip()
-    having = [other for other in COMMANDS if any(flag in known.names for known in _flags(other))]
+    having = [other for other in COMMANDS if flag in flags_of(other)]
     if having:
         advice = f"It is a flag of kubectl qos {', '.join(having)}. Flags: {place} --help"
     else:
-        known = [name for entry in (_flags(command) if command else _common()) for name in entry.names]
+        known = flags_of(command) if command else [*flags_of("explain"), "--version"]
         near = nearest(flag, [name for name in known if name.startswith("--")]) if flag.startswith("--") else ""
         advice = f"{f'Did you mean {near}? ' if near else ''}Flags: {place} --help"
     return UsageError(f'unknown flag {flag} for "{place}"', advice=advice)
 
 
-def _common() -> Iterator[Flag]:
-    yield from _flags("explain")
-    yield Flag(("--version",), "", (), "")
+def _all_flags() -> dict[str, Flag]:
+    return {name: flag for command in COMMANDS for name, flag in flags_of(command).items()}
 
 
-def _flags(command: str) -> Iterator[Flag]:
-    for group in groups_of(command):
-        yield from (flag for flag in group.flags if flag.names)
-
-
-def _first_unknown(flags: Sequence[str], known: Sequence[Flag]) -> str:
+def _first_unknown(flags: Sequence[str], known: Mapping[str, Flag]) -> str:
     """The first unknown flag; empty: all are known."""
-    names = {name: flag for flag in known for name in flag.names}
     takes_value = False
     for word in flags:
         if takes_value:
             takes_value = False
             continue
         name = word.partition("=")[0]
-        if name in names:
-            takes_value = bool(names[name].value) and "=" not in word
-        elif word.startswith("--") or word[:2] not in names:
+        if name in known:
+            takes_value = bool(known[name].value) and "=" not in word
+        elif word.startswith("--") or word[:2] not in known:
             return name if word.startswith("--") else word[:2]
     return ""
 

@@ -173,8 +173,8 @@ def _text(text: str) -> str:
 
 # Findings as workflow commands of GitHub Actions, which shows them at the changed lines.
 #
-# Source: docs.github.com, "Workflow commands for GitHub Actions"; actions/toolkit, packages/core/src/command.ts for what
-# is escaped.
+# Source: docs.github.com, "Workflow commands for GitHub Actions"; actions/toolkit, packages/core/src/command.ts for
+# what is escaped.
 
 
 def render_github(answer: PrintedAnswer, medium: Medium) -> str:

@@ -25,8 +25,9 @@ import yaml
 from cluster_io.kinds import Kind
 from cluster_io.live.live_source import LiveSource
 from cluster_io.live.transport import KubectlProxy
-from kubectl_plugin import options
-from kubectl_plugin.options import ClusterConnection, ClusterOptions
+from kubectl_plugin import connection as connecting
+from kubectl_plugin.connection import ClusterConnection
+from kubectl_plugin.options import ClusterOptions
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import again_if_not_connected
 from tests.kubectl_plugin.asked import rights_of
@@ -144,7 +145,7 @@ class InProcess(Qos):
 
     def _run(self, arguments: tuple[str, ...], stdin: str, environment: Mapping[str, str]) -> Ran:
         asked: list[subprocess.Popen[bytes]] = []
-        own = options.connect
+        own = connecting.connect
         as_usual = environment == self.environment()
 
         def connect(cluster: ClusterOptions) -> ClusterConnection:
@@ -156,7 +157,7 @@ class InProcess(Qos):
             return connection
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(options, "connect", connect)
+            patch.setattr(connecting, "connect", connect)
             requested = _requested(patch)
             ran = run(self.command, *arguments, stdin=stdin, env=environment)
         lacks = requested - rights_of(self.command)

@@ -25,7 +25,8 @@ from cluster_io.kinds import NODES, Kind
 from cluster_io.live.client import ClientTransport
 from cluster_io.live.live_source import LiveSource
 from kubectl_plugin.commands import unfence
-from kubectl_plugin.options import FenceOptions, Streams
+from kubectl_plugin.options import Streams
+from kubectl_plugin.options.change_commands import FenceOptions
 from kubectl_plugin.parsing import parse
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError, Object

@@ -20,7 +20,8 @@ from cluster_io.live.live_source import LiveSource
 from kubectl_plugin.commands.explain import explain
 from kubectl_plugin.exit_codes import certainty
 from kubectl_plugin.gather.targets import targets_of
-from kubectl_plugin.options import ClusterOptions, ExplainOptions, Output, Streams
+from kubectl_plugin.options import ClusterOptions, Output, Streams
+from kubectl_plugin.options.pod_commands import ExplainOptions
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from tests.cluster_io.protobuf import message
 from tests.controlplane.client import Object
@@ -225,7 +226,9 @@ def test_official_client_gives_the_answer_of_kubectl(
         transport = ClientTransport(context=None, kubeconfig=str(kubeconfig), request_timeout=30)
         try:
             source = LiveSource(transport, namespace=namespace)
-            options = ExplainOptions(("pod/web",), (), Output("json"), colour=False, cluster=ClusterOptions())
+            options = ExplainOptions(
+                targets=("pod/web",), output=Output("json"), colour=False, cluster=ClusterOptions()
+            )
             streams = Streams(io.StringIO(), io.StringIO(), io.StringIO())
             found = list(explain(targets_of(options.targets, options.selection), options, source, streams))
             assert [certainty([one]) for one in found if isinstance(one, PodReport)] == [code]

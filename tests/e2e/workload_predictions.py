@@ -13,7 +13,8 @@ from kubectl_plugin.gather.field_validation import ValidDocument
 from kubectl_plugin.gather.manifest_objects import NO_OBJECTS
 from kubectl_plugin.gather.manifest_pods import PodManifest, read_manifests
 from kubectl_plugin.gather.object_reports import ReportBuilder
-from kubectl_plugin.options import ClusterOptions, ExplainOptions, Output
+from kubectl_plugin.options import ClusterOptions, Output
+from kubectl_plugin.options.pod_commands import ExplainOptions
 from podrules.scheduling.placement.outcome import Placement
 from tests.controlplane.client import Object
 from tests.e2e.workloads import Case

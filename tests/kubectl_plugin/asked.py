@@ -21,6 +21,7 @@ from cluster_io.live.transport import ProxySettings
 from cluster_io.source import Source
 from kubectl_plugin import changes as changing
 from kubectl_plugin import cli
+from kubectl_plugin.completion.words import answer
 from kubectl_plugin.gather import dry_run
 from kubectl_plugin.options import ClusterOptions
 from kubectl_plugin.reports.rights import ASKED
@@ -316,7 +317,7 @@ def asked_by(command: str, folder: Path) -> set[Request]:
                 ran = run(command, *words.split(), stdin=MANIFEST)
                 assert ran.code not in {1, 2}, (command, words, ran)
         for before, current in (("", "pod/"), ("", "node/"), ("", "x"), ("-n", ""), ("", "sts/"), ("", "ds/")):
-            words.answer([command, *filter(None, [before])], current)
+            answer([command, *filter(None, [before])], current)
     return asked
 
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from kubectl_plugin.options.flag import add_flags
 from kubectl_plugin.parsing import parse
-from kubectl_plugin.parsing.commands import COMMANDS, FLAGS_WITH_VALUE, command_parser
+from kubectl_plugin.parsing.commands import COMMANDS, flags_of, options_of, takes_value
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_container, raw_pod
 
@@ -70,13 +71,30 @@ def test_flags_may_come_first(words: tuple[str, ...]) -> None:
     assert run(*words) == (0, "pod/db-0\n", "")
 
 
-def test_every_flag_with_a_value_is_known_to_take_one() -> None:
+def test_flag_takes_a_value_in_every_command_or_in_none() -> None:
     taking: set[str] = set()
+    other: set[str] = set()
     for command in COMMANDS:
         parser = argparse.ArgumentParser()
-        command_parser(command).add(parser)
-        taking |= {flag for action in parser._actions if action.nargs is None for flag in action.option_strings}
-    assert taking == FLAGS_WITH_VALUE
+        add_flags(parser, options_of(command).all_flags())
+        for action in parser._actions:
+            (taking if action.nargs is None else other).update(action.option_strings)
+    assert not taking & other
+    assert taking == {name for name in taking | other for command in COMMANDS if takes_value(name, command)}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_flags_are_those_of_the_parser(command: str) -> None:
+    parser = argparse.ArgumentParser()
+    add_flags(parser, options_of(command).all_flags())
+    parsed = {name: action for action in parser._actions for name in action.option_strings}
+    assert set(parsed) == set(flags_of(command))
+    assert all(parsed[name].help == (flag.help or None) for name, flag in flags_of(command).items())
+
+
+def test_flag_of_another_command_takes_its_value() -> None:
+    ran = run("--severity", "explain", "lint", "-f", "-")
+    assert ran.err.startswith('error: --severity "explain": not one of error, warning, notice')
 
 
 def test_flag_value_is_not_a_command() -> None:

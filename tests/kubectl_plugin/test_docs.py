@@ -14,7 +14,7 @@ import pytest
 from cluster_io.errors import UsageError
 from kubectl_plugin.options import Output
 from kubectl_plugin.parsing import parse
-from kubectl_plugin.parsing.commands import COMMANDS, groups_of
+from kubectl_plugin.parsing.commands import COMMANDS, flags_of
 from podrules.api.features import CHANGES, OLDEST_VERIFIED, Change
 from tests.golden import check
 from tests.kubectl_plugin.running import run
@@ -153,7 +153,7 @@ def _takes(command: str, output: str) -> bool:
 def test_table_of_formats_is_that_of_the_parsers() -> None:
     lines = [f"| command | {' | '.join(FORMATS)} | also |", f"|{' --- |' * (len(FORMATS) + 2)}"]
     for command in COMMANDS:
-        flag = next(flag for group in groups_of(command) for flag in group.flags if "--output" in flag.names)
+        flag = next(flag for flag in flags_of(command).values() if "--output" in flag.names)
         taken = ["yes" if all(_takes(command, text) for text in texts) else "" for texts in FORMATS.values()]
         also = [f"`{name}`" for name in flag.choices if not name.endswith("=") and f"`{name}`" not in FORMATS]
         also += [f"`FILE`: {FILES[command]}"] if flag.value == "FILE" else []

@@ -14,7 +14,8 @@ import pytest
 from cluster_io.in_memory import MemorySource
 from cluster_io.kinds import NODES, Kind
 from kubectl_plugin.commands.fence import _Fence
-from kubectl_plugin.options import FenceOptions, Streams
+from kubectl_plugin.options import Streams
+from kubectl_plugin.options.change_commands import FenceOptions
 from kubectl_plugin.parsing import parse
 from kubectl_plugin.reports.steps import StepKind
 from tests.kubectl_plugin.running import run

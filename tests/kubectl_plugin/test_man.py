@@ -13,7 +13,7 @@ import pytest
 
 from kubectl_plugin.manual import main, pages
 from kubectl_plugin.parsing import parse
-from kubectl_plugin.parsing.commands import COMMANDS, command_parser, groups_of
+from kubectl_plugin.parsing.commands import COMMANDS, flags_of, options_of
 from tests.required import without
 
 
@@ -35,7 +35,7 @@ def _rendered(groff: str, text: str) -> str:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_K_every_flag_is_in_the_page_of_its_command(groff: str, command: str) -> None:
     page = _rendered(groff, pages()[f"kubectl-qos-{command}.1"])
-    flags = [name for group in groups_of(command) for flag in group.flags for name in flag.names]
+    flags = list(flags_of(command))
     assert "--help" in flags
     assert [name for name in flags if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", page)] == []
     assert COMMANDS[command] in page
@@ -57,7 +57,7 @@ def test_pages_are_written(tmp_path: Path) -> None:
 def _examples() -> Iterator[tuple[str, str]]:
     """The words after ``kubectl qos`` of each example of each command."""
     for command in COMMANDS:
-        for line in command_parser(command).EXAMPLES.splitlines():
+        for line in options_of(command).examples.splitlines():
             found = re.match(r"  (?:.*\| )?kubectl qos (.*?)(?: [|>] .*|   ?#? ?[a-z.].*)?$", line)
             if found:
                 yield command, found[1]

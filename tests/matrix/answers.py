@@ -132,10 +132,10 @@ class Asker:
     def __call__(self, *words: str, target: str = "", namespace: str = NAMESPACES[0]) -> Said:
         """Run a command; ``target`` is what it is about."""
         options = _options(words, bool(target))
-        cluster = options.cluster._replace(snapshot=self._file, namespace=namespace)
-        options = options._replace(colour=True, cluster=cluster)
+        cluster = options.cluster.replace(snapshot=self._file, namespace=namespace)
+        options = options.replace(colour=True, cluster=cluster)
         if target:
-            options = options._replace(**{"nodes" if words[0] == "node" else "targets": (target,)})
+            options = options.replace(**{"nodes" if words[0] == "node" else "targets": (target,)})
         return _run(words[0], options, self._source(cluster))
 
     def _source(self, cluster: ClusterOptions) -> Source:
@@ -227,7 +227,7 @@ def _manifests(cluster: Cluster) -> list[Object]:
 
 def _lint(file: Path, *words: str) -> Said:
     options: Any = parse(["lint", "-f", str(file), *words]).options
-    return _run("lint", options._replace(colour=True), MemorySource((), description="no cluster"))
+    return _run("lint", options.replace(colour=True), MemorySource((), description="no cluster"))
 
 
 def _of_pod(ask: Asker, cluster: Cluster, pod: Object) -> PodStated:

@@ -120,7 +120,7 @@ def ask(source: MemorySource, words: tuple[str, ...], target: str) -> Answer:
         options = _options((*words, *form))
         if "TARGET" in words:
             named = {"nodes" if words[0] == "node" else "targets": (target,)}
-            options = options._replace(**({"drain": target} if "--drain" in words else named))
+            options = options.replace(**({"drain": target} if "--drain" in words else named))
         out, err = io.StringIO(), io.StringIO()
         try:
             run = import_module(f"kubectl_plugin.commands.{words[0]}").run

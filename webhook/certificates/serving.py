@@ -135,7 +135,7 @@ _MAX_BYTES: Final = 1 << 20
 
 
 class WatchedFiles:
-    """A `webhook.certificates.status.Certificate` from two files, which may be the same file."""
+    """A `webhook.certificates.serving.Certificate` from two files, which may be the same file."""
 
     def __init__(self, files: CertificateFiles, serving: ServingContext) -> None:
         """Serve the current certificate of the files.

@@ -41,7 +41,7 @@ from podrules.node.reachability import NodeReach
 from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.binding import best_row, make_room, with_pod
 from podrules.scheduling.placement.claims import with_claims, with_claims_of
-from podrules.scheduling.placement.controllers import ControlledPod, OwnPods, new_numbers, replica
+from podrules.scheduling.placement.controllers import ControlledPod, OwnPods
 from podrules.scheduling.placement.daemon_sets import DaemonSet, Existing, place_daemons
 from podrules.scheduling.placement.device_claims import with_device_claims
 from podrules.scheduling.placement.likely import likely_placement, named_placement

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from cluster_io.capture.file import CapturedKind, Header, snapshot_parts
 from cluster_io.kinds import LEASES
-from kubectl_plugin.parsing.commands import COMMANDS, groups_of
+from kubectl_plugin.parsing.commands import COMMANDS, flags_of
 from tests.kubectl_plugin.running import Ran, run
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -121,7 +121,7 @@ def test_file_may_be_named_like_a_format(command: str, tmp_path: Path, monkeypat
 def test_every_format_of_every_command_is_known() -> None:
     """The value of -o of one command is typed after -o of another."""
     for command in COMMANDS:
-        for flag in (flag for group in groups_of(command) for flag in group.flags if "--output" in flag.names):
+        for flag in (flag for flag in flags_of(command).values() if "--output" in flag.names):
             for name in flag.choices:
                 assert run("snapshot", "--demo", "-o", name).code == 2, name
 

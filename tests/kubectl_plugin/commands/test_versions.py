@@ -14,7 +14,8 @@ import pytest
 
 from cluster_io.in_memory import MemorySource
 from kubectl_plugin.commands import snapshot
-from kubectl_plugin.options import ClusterOptions, SnapshotOptions, Streams
+from kubectl_plugin.options import ClusterOptions, Streams
+from kubectl_plugin.options.cluster_commands import SnapshotOptions
 from kubectl_plugin.reports.schema import schema_of
 from podrules.api.features import CHANGES
 from tests.kubectl_plugin.running import run, write_cluster
@@ -107,7 +108,9 @@ def test_snapshot_keeps_scheduler_version_of_lease(tmp_path: Path) -> None:
     )
     for anonymise in (False, True):
         file = str(tmp_path / f"{anonymise}.qos")
-        options = SnapshotOptions(file, anonymise, None, colour=False, cluster=ClusterOptions())
+        options = SnapshotOptions(
+            path=file, anonymise=anonymise, scheduler_config=None, colour=False, cluster=ClusterOptions()
+        )
         assert snapshot.run(options, live, Streams(io.StringIO(), io.StringIO(), io.StringIO())) == 0
         running = {one["component"]: (one["version"], one["rules"]) for one in compared(file)["running"]}
         assert running["kube-scheduler"] == ("v1.36.2", "1.36.3"), f"anonymise={anonymise}"

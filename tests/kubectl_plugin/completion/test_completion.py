@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_plugin.completion.words import Directive, answer, main
-from kubectl_plugin.parsing.commands import COMMANDS, groups_of
+from kubectl_plugin.parsing.commands import COMMANDS, flags_of
 from tests.objects import raw_node
 from tests.waiting import wait_for
 
@@ -45,7 +45,7 @@ def test_K_commands_with_what_they_do() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_K_every_long_flag_of_every_command(command: str) -> None:
-    flags = {name for group in groups_of(command) for flag in group.flags for name in flag.names if name[:2] == "--"}
+    flags = {name for name in flags_of(command) if name[:2] == "--"}
     assert set(_names(command, "--")) == flags
     assert "--help" in flags
 

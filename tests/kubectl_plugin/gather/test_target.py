@@ -185,10 +185,8 @@ def test_K_each_of_our_commands_takes_the_flags_of_its_target(command: Command, 
     assert line is not None
     parsed = parse(shlex.split(line)[2:])
     assert parsed.command == command.ours
-    asked = parsed.options.cluster._replace(
-        namespace=None, request_timeout=CHOSEN.request_timeout, typed=TypedCommand()
-    )
-    assert asked == CHOSEN._replace(names_context=command.ours == "report")
+    asked = parsed.options.cluster.replace(namespace=None, request_timeout=CHOSEN.request_timeout, typed=TypedCommand())
+    assert asked == CHOSEN.replace(names_context=command.ours == "report")
     assert parsed.options.cluster.namespace == options.get("namespace", command.namespace)
     takes_config = command.ours in {"explain", "place", "report", "versions"}
     assert (getattr(parsed.options, "scheduler_config", None) == "my config.yaml") == takes_config

@@ -8,8 +8,8 @@ import pytest
 
 from kubectl_plugin.completion.words import answer
 from kubectl_plugin.manual import pages
-from kubectl_plugin.parsing.commands import COMMANDS, groups_of
-from kubectl_plugin.parsing.output import OutputFormats
+from kubectl_plugin.options.shared import OutputFormats
+from kubectl_plugin.parsing.commands import COMMANDS, flags_of
 from kubectl_plugin.render.formats import FORMATS, Format, Reads, formats_of, load
 from tests.kubectl_plugin.running import run
 from tests.tree import ROOT
@@ -59,7 +59,7 @@ def test_every_registration_names_existing_objects(entry: Format) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_formats_of_a_command_come_from_the_table(command: str) -> None:
-    offered = next(flag for group in groups_of(command) for flag in group.flags if "--output" in flag.names).choices
+    offered = next(flag for flag in flags_of(command).values() if "--output" in flag.names).choices
     assert set(offered) <= {entry.typed for entry in FORMATS.values()}
     assert list(offered) == [entry.typed for entry in FORMATS.values() if entry.typed in offered]
 

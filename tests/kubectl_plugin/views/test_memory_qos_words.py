@@ -10,7 +10,8 @@ import pytest
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import PODS
 from kubectl_plugin.gather.object_reports import ReportBuilder
-from kubectl_plugin.options import ClusterOptions, ExplainOptions, Output
+from kubectl_plugin.options import ClusterOptions, Output
+from kubectl_plugin.options.pod_commands import ExplainOptions
 from kubectl_plugin.render.page import Row, Section
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.pod.pod_page import pod_page
@@ -47,7 +48,7 @@ def source(version: str, config: Mapping[str, Any] | None) -> RecordingSource:
 
 def explained(version: str, config: Mapping[str, Any] | None, **options: Any) -> PodReport:
     cluster = source(version, config)
-    report = ReportBuilder(Gatherer(cluster), OPTIONS._replace(**options)).report(
+    report = ReportBuilder(Gatherer(cluster), OPTIONS.replace(**options)).report(
         cluster.get(PODS, "web", "shop"), PODS, named=True
     )
     assert isinstance(report, PodReport)

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from cluster_io.demo import DEMO_NOW, demo_objects
-from kubectl_plugin.options import DeletionOptions
+from kubectl_plugin.options.change_commands import DeletionOptions
+from kubectl_plugin.options.pod_commands import WAYS
 from kubectl_plugin.parsing import parse
-from kubectl_plugin.parsing.explain import WAYS
 from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.views.pod.timeline_words import NOTES, STEPS, WHY
 from kubectl_plugin.views.pod.timeline_words import WAYS as WAY_WORDS

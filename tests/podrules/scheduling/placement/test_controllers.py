@@ -13,7 +13,7 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.workload import CronJob, ReplicationController, Workload
-from podrules.scheduling.placement.controllers import Revision, controlled, planned_word, replica, with_controllers
+from podrules.scheduling.placement.controllers import Revision, controlled, with_controllers
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SnapshotSiblings, default_selector
 from podrules.workload.made_pod import planned_word, replica
 from tests.builders import make_service

@@ -1,0 +1,380 @@
+"""The options of ``explain``, ``died`` and ``place``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from cluster_io.errors import UsageError
+from kubectl_plugin.options import ClusterOptions, CommandOptions, Output, Selection, Validation
+from kubectl_plugin.options.flag import CHANGES, flag, span, switch
+from kubectl_plugin.options.shared import (
+    COLOUR,
+    DRY_RUN_OF_FILES,
+    FILES,
+    SCHEDULER_CONFIG,
+    VALIDATION,
+    WATCH,
+    cluster_options,
+    connection,
+    grace_period_flag,
+    output_flags,
+    selection_flags,
+)
+
+WAYS: Final = ("delete", "drain", "preempt", "evict-hard", "evict-soft", "probe", "shutdown", "node-lost")
+"""Ways in which a pod may end. A test compares them with `podrules.ending.timeline.Way`, which would load the rules."""
+_GRACEFUL: Final = ("all", "delete", "drain")
+"""Ways that take a grace period."""
+MAX_REPLICAS: Final = 100_000
+_EXPLAIN: Final = """\
+Explains a pod: its QoS class and the reason, its OOM score, requests and limits,
+cgroups, priority, where the scheduler would place it and why not elsewhere, how
+it stops, and the risk of a force deletion.
+For a node: its requests and overcommitment. For a workload: its next pod and its
+existing pods. For a persistentvolumeclaim, poddisruptionbudget, resourcequota or
+priorityclass: its pods, what it blocks, and what to change.
+TYPE alone, or several targets, print one line each, for a pod with its node; with
+-o wide they print a page each.
+
+examples:
+  kubectl qos explain pod/web-0                    one pod
+  kubectl qos explain web-0                        the same: a name alone is a pod
+  kubectl qos explain pod web-0 web-1 -n shop      two pods
+  kubectl qos explain pods -l app=web              the pods with this label
+  kubectl qos explain pods -A --field-selector status.phase=Pending
+  kubectl qos explain pods -A --field-selector spec.nodeName=node-1   the pods on a node
+  kubectl qos explain pod,deploy                   pods and deployments of a namespace
+  kubectl qos explain pods -o wide                 a page for each
+  kubectl qos explain deployment/web               its template and its pods
+  kubectl qos explain pod/web-0 --placement        where it would be placed if it were recreated
+  kubectl qos explain pod/web-0 --timeline         when it gets SIGTERM, is killed, removed, replaced
+  kubectl qos explain pod/web-0 --timeline=drain   the same for one way: see --timeline
+  kubectl qos explain pod/web-0 --timeline=delete --grace-period=5   the same with 5 s
+  kubectl qos explain node/node-1                  requests on a node, and overcommitment
+  kubectl qos explain pvc/data-db-0 pdb/db         why a claim waits; what a budget blocks
+  kubectl qos explain quota/compute pc/high        pods that a quota refuses; pods of a class
+  kubectl qos explain -f pod.yaml                  a manifest, before it is applied
+  kubectl qos explain -f pod.yaml --on node-1      and its kill and eviction order there
+  helm template . | kubectl qos explain -f -       standard input
+  kubectl qos snapshot -o c.qos                    for later, without the cluster
+  kubectl qos explain pod/web-0 --snapshot c.qos
+  kubectl qos explain pod/db-1 --demo              the built-in demo cluster
+
+fields for -o custom-columns, among others (all of them: -o json):
+  NAME:.name  NAMESPACE:.namespace  NODE:.status.node.name
+  STATUS:.status.health.kubectlStatus  CLASS:.qos.qosClass  CODE:.verdict.code
+  kubectl qos explain pods -o custom-columns=NAME:.name,NODE:.status.node.name,CODE:.verdict.code
+
+exit codes: 0 explained; 1 unexpected; 2 wrong command line; 3 not found; 4 forbidden;
+            5 no cluster; 6 manifest or snapshot cannot be read, or manifest refused;
+            11 not certain: what could not be read may change a headline; 130 interrupted
+"""
+_DIED: Final = """\
+Shows what ended a pod or its containers last: the cause, its certainty, the
+evidence, other possible causes and what would decide between them, what to do,
+and whether a replacement runs. For removed pods, it uses the remaining evidence.
+
+Certain: only one cause fits the evidence. Likely: the evidence favours one
+cause. A or B: the evidence for several is equal. Events expire after about an
+hour: run the command soon.
+
+examples:
+  kubectl qos died pod/web-0                its last end; a name alone is a pod
+  kubectl qos died pod/web-7d9f-x2x7p       also after it was removed
+  kubectl qos died deployment/web           its pods, including removed pods
+  kubectl qos died node/node-1              all ends on a node
+  kubectl qos died                          all of the namespace, in the last hour
+  kubectl qos died -A --since 3h            all namespaces
+  kubectl qos died -A -o wide               with a page for each
+  kubectl qos died pod/web-0 -o json        as data
+  kubectl qos died pod/web-0 --snapshot c.qos    without a cluster
+  kubectl qos died -A --demo                the built-in demo cluster
+
+exit codes: 0 certain, or nothing has ended; 1 unexpected; 2 wrong command line;
+            3 workload or node not found; 4 forbidden; 5 no cluster; 6 snapshot cannot be read;
+            11 not certain; 12 no evidence remains; for several pods the highest
+            of 0, 11 and 12; 130 interrupted
+"""
+_PLACE: Final = """\
+Predicts where kube-scheduler would place pods that do not exist, on the current
+or a changed cluster. Pods are placed one after the other; each counts for the next.
+
+examples:
+  kubectl qos place deployment/web --replicas 3           do 3 more fit
+  kubectl qos place -f deploy.yaml                        the replicas in the file
+  kubectl qos place -f deploy.yaml --replicas max         how many fit
+  kubectl qos place -f a.yaml -f b.yaml --no-preemption   two specs, in the order of priority
+  kubectl qos place -f deploy.yaml --add-node like=node-a1,count=2
+  kubectl qos place -f deploy.yaml --add-node name=big,cpu=32,memory=128Gi,zone=eu-1a
+  kubectl qos place -f deploy.yaml --exclude-node node-a1 --without pod/old-0
+  kubectl qos place --drain node/node-a1                  where its pods would be placed
+  kubectl qos place --drain node-a1,node-b1 --one-by-one  an upgrade, node by node
+
+exit codes: as for explain; 7: at least one requested pod certainly has no place;
+            11: unknown, data that could not be read decide
+"""
+
+
+def _named_node(text: str) -> str:
+    """``NODE`` or ``node/NODE``."""
+    name = text.removeprefix("node/")
+    if not name or "/" in name:
+        raise argparse.ArgumentTypeError(f'"{text}" is not the name of a node\nWrite a node\'s name, or node/NAME')
+    return name
+
+
+class ExplainOptions(CommandOptions, command="explain", words=_EXPLAIN):
+    """``kubectl qos explain``."""
+
+    targets: tuple[str, ...] = flag(
+        completes="explained objects",
+        metavar="TYPE/NAME",
+        help="or TYPE NAME …, TYPE for all of a namespace, several types with commas; NAME alone is a pod",
+    )
+    selection: Selection = selection_flags(everywhere=True)
+    """Selects among the objects of types without names."""
+    files: tuple[str, ...] = FILES
+    validation: Validation = VALIDATION
+    """The validation of ``files``."""
+    dry_run: bool = DRY_RUN_OF_FILES
+    """Whether ``files`` are sent to the API server as a dry run."""
+    output: Output = output_flags(wide=True, names=True)
+    watch: float | None = WATCH
+    """Seconds between two answers; None: one answer is enough."""
+    placement: bool | None = flag(
+        "--placement",
+        action=argparse.BooleanOptionalAction,
+        help="where the scheduler would place a pod, and why not elsewhere (default: only for pods without a node)",
+    )
+    """Whether to predict the node; None: only for pods that have none."""
+    scheduler_config: str | None = SCHEDULER_CONFIG
+    """File or ``configmap/NAMESPACE/NAME`` with the KubeSchedulerConfiguration; None: kube-scheduler's defaults."""
+    kubelet_config = ClusterOptions.kubelet_config
+    timeline: str | None = flag(
+        "--timeline",
+        metavar="WAY",
+        choices=("all", *WAYS),
+        help=f"the timeline of a pod's end: {', '.join(WAYS)}; without =WAY all of them (--timeline, --timeline=drain)",
+    )
+    """The way of ending to show: a value of `podrules.ending.timeline.Way`, or ``all``; None: none."""
+    grace_period: int | None = grace_period_flag(
+        "with --timeline=delete or drain: the grace period of the DELETE; negative: the pod's own"
+    )
+    """Seconds that a DELETE of the timeline asks for; None: the pod's own period."""
+    on: str | None = flag(
+        "--on",
+        completes="nodes",
+        metavar="NODE",
+        type=_named_node,
+        help="the pod's place in the kill and eviction orders of this node; with --placement of the likely node",
+    )
+    """The node on which to predict a pod's position when memory runs out; None: none."""
+    colour: bool = COLOUR
+    # Only manifests can be explained without a cluster; the answer then says what is unknown.
+    cluster: ClusterOptions = connection(
+        lambda args: {"is_optional": bool(args.files) and not args.targets and args.dry_run == "none"}
+    )
+    kubernetes_version = ClusterOptions.kubernetes_version
+    feature_gates = ClusterOptions.feature_gates
+    offline = ClusterOptions.offline
+
+    @classmethod
+    def check(cls, args: argparse.Namespace) -> None:
+        """Refuse inconsistent flags."""
+        if not args.targets and not args.files and not Selection.read(args).flags:
+            raise UsageError("nothing to explain", advice=_what_to_name(args))
+        if args.offline and args.targets:
+            raise UsageError(
+                f"--offline needs -f: {args.targets[0]} is in a cluster",
+                advice="Use --snapshot FILE or --demo, or leave --offline out",
+            )
+        if args.offline and not args.files:
+            raise UsageError(
+                "--offline needs -f", advice="Name a file with -f, use --snapshot FILE or --demo, or leave it out"
+            )
+        selection = Selection.read(args)
+        if selection.flags and args.files:
+            raise UsageError(
+                f"{selection.flags} selects objects of a cluster, and -f names a file",
+                advice=f"Leave {selection.flags} or -f out",
+            )
+        if args.grace_period is not None and args.timeline not in _GRACEFUL:
+            raise UsageError(
+                "--grace-period needs --timeline=delete or drain", advice="Add --timeline=delete, or leave it out"
+            )
+
+
+def _what_to_name(args: argparse.Namespace) -> str:
+    """The advice without a target: all pods of a namespace may be meant."""
+    if args.namespace:
+        from kubectl_plugin.render.command import qos
+
+        everything = cluster_options(args).target().line(qos("explain pods", namespace=args.namespace))
+        if everything is not None:
+            return f"Name one, or all: {everything}"
+    return "Name a pod (pod/NAME), a node, a workload, or a file with -f"
+
+
+def _since(text: str) -> float:
+    """Seconds of ``--since``; 0 would select nothing."""
+    if not (ago := span(text)):
+        raise argparse.ArgumentTypeError(f'"{text}": must be more than 0\nWrite e.g. 30m')
+    return ago
+
+
+class DiedOptions(CommandOptions, command="died", words=_DIED):
+    """``kubectl qos died``."""
+
+    targets: tuple[str, ...] = flag(
+        metavar="TYPE/NAME",
+        help="pods, workloads or nodes; NAME alone is a pod; none: all pods of the namespace",
+    )
+    """Empty: all pods of a namespace, or of all namespaces."""
+    everywhere: bool = switch("-A", "--all-namespaces", help="all namespaces")
+    since: float | None = flag(
+        "--since",
+        type=_since,
+        metavar="TIME",
+        help="only ends within this time, e.g. 30m (default: 1h; for named targets any time)",
+    )
+    """Seconds before now in which an end counts; None: any time for named objects, an hour for all others."""
+    output: Output = output_flags(wide=True, names=True)
+    kubelet_config = ClusterOptions.kubelet_config
+    colour: bool = COLOUR
+    cluster: ClusterOptions = connection()
+
+    @classmethod
+    def check(cls, args: argparse.Namespace) -> None:
+        """Refuse inconsistent flags."""
+        if args.targets and args.everywhere:
+            raise UsageError(
+                f"-A selects all pods, and {args.targets[0]} names one",
+                advice="Leave -A or the name out; -n selects a namespace",
+            )
+
+
+def _node_name(text: str) -> str:
+    """``NAME`` of ``node/NAME``."""
+    kind, slash, name = text.rpartition("/")
+    if not name or (slash and kind not in {"node", "nodes", "no"}):
+        raise argparse.ArgumentTypeError(f'"{text}": not a node\nWrite a node\'s name, or node/NAME')
+    return name
+
+
+def _pod_name(text: str) -> str:
+    """``pod/NAME`` or ``NAMESPACE/NAME``."""
+    place, slash, name = text.partition("/")
+    if not place or not slash or not name or "/" in name:
+        advice = f"Write pod/{text} or NAMESPACE/{text}" if text and not slash else "Write pod/NAME or NAMESPACE/NAME"
+        raise argparse.ArgumentTypeError(f'"{text}": not a pod\n{advice}')
+    return f"pod/{name}" if place in {"pods", "po"} else text
+
+
+def _replicas(text: str) -> int | str:
+    """A number, or ``max``."""
+    if text == "max":
+        return text
+    from podrules.api.model.quantity import whole_number
+
+    if not text.isascii() or not text.isdecimal() or not 0 < whole_number(text) <= MAX_REPLICAS:
+        raise argparse.ArgumentTypeError(
+            f'"{text}": not a number from 1 to {MAX_REPLICAS}\nWrite a number, or max for as many as fit'
+        )
+    return int(text)
+
+
+class PlaceOptions(CommandOptions, command="place", words=_PLACE):
+    """``kubectl qos place``; the changes are as typed."""
+
+    targets: tuple[str, ...] = flag(
+        completes="pods and workloads",
+        metavar="TYPE/NAME",
+        help="one more pod of this workload, or like this pod; --replicas: this many more",
+    )
+    """Workloads and pods to add pods of, as typed."""
+    files: tuple[str, ...] = FILES
+    validation: Validation = VALIDATION
+    """The validation of ``files``."""
+    dry_run: bool = DRY_RUN_OF_FILES
+    """Whether ``files`` are sent to the API server as a dry run."""
+    replicas: int | str | None = flag(
+        "--replicas",
+        type=_replicas,
+        metavar="N",
+        help="pods of each file's spec, instead of its own number; more pods of TYPE/NAME; max: as many as fit",
+    )
+    """``max``: as many as fit; None: each file's own number, and one for each target."""
+    preemption: bool = flag(
+        "--preemption",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether pods of lower priority may be preempted, as in kube-scheduler",
+    )
+    exclude_nodes: tuple[str, ...] = flag(
+        "--exclude-node",
+        group=CHANGES,
+        completes="nodes",
+        type=_node_name,
+        action="append",
+        metavar="NAME",
+        help="assume that this node and its pods do not exist; may be repeated, like all of these",
+    )
+    add_nodes: tuple[str, ...] = flag(
+        "--add-node",
+        group=CHANGES,
+        action="append",
+        metavar="SPEC",
+        help="assume another node: like=NODE, name=, count=, zone=, cpu=, memory= or any resource, label=KEY=VALUE, "
+        "taint=KEY=VALUE:EFFECT, with commas between them",
+    )
+    without: tuple[str, ...] = flag(
+        "--without",
+        group=CHANGES,
+        completes="pods",
+        type=_pod_name,
+        action="append",
+        metavar="POD",
+        help="assume that pod/NAME or NAMESPACE/NAME does not exist",
+    )
+    drain: tuple[str, ...] = flag(
+        "--drain",
+        group=CHANGES,
+        completes="nodes",
+        type=lambda text: [_node_name(name) for name in text.split(",")],
+        action="extend",
+        read=lambda args: tuple(dict.fromkeys(args.drain)),
+        metavar="NODE,…",
+        help="assume that node/NAME is drained; several are cordoned together and drained in order, like kubectl drain",
+    )
+    one_by_one: bool = switch(
+        "--one-by-one",
+        group=CHANGES,
+        help="each drained node is back before the next one is cordoned, as in an upgrade",
+    )
+    """Whether each drained node is back before the next is drained; else all are cordoned first."""
+    output: Output = output_flags(wide=True, names=True)
+    scheduler_config: str | None = SCHEDULER_CONFIG
+    """As in `ExplainOptions`."""
+    colour: bool = COLOUR
+    cluster: ClusterOptions = connection()
+    kubernetes_version = ClusterOptions.kubernetes_version
+    feature_gates = ClusterOptions.feature_gates
+
+    @classmethod
+    def check(cls, args: argparse.Namespace) -> None:
+        """Refuse inconsistent flags."""
+        if not args.targets and not args.files and not args.drain:
+            raise UsageError("nothing to place", advice="Name TYPE/NAME, a file with -f, or a node with --drain")
+        if args.replicas is not None and not args.targets and not args.files:
+            raise UsageError(
+                "--replicas is for TYPE/NAME or a file: --drain places the existing pods of the node",
+                advice="Name TYPE/NAME or a file with -f, or leave --replicas out",
+            )
+        if both := [name for name in args.drain if name in args.exclude_nodes]:
+            raise UsageError(
+                f"--drain {both[0]}: --exclude-node already leaves out this node and its pods",
+                advice="Name it with only one of the two flags",
+            )
+        if args.one_by_one and not args.drain:
+            raise UsageError("--one-by-one is for drained nodes", advice="Name them: --drain NODE,NODE")
