@@ -87,7 +87,7 @@ class Flag:
             group.add_argument(attribute, **self.settings)
 
 
-class Field:
+class FlagField:
     """A field of a struct of options, with the flags that determine its value."""
 
     def __init__(
@@ -122,7 +122,7 @@ def combined(read: Callable[[argparse.Namespace], Any], default: Any = None, **f
         default: The field's value in a struct that is not parsed.
         flags: `flag`, `switch` or `Flag`, by their attributes in the namespace.
     """
-    return Field({name: one.flags[""] if isinstance(one, Field) else one for name, one in flags.items()}, default, read)
+    return FlagField({name: one.flags[""] if isinstance(one, FlagField) else one for name, one in flags.items()}, default, read)
 
 
 def flag(
@@ -146,12 +146,12 @@ def flag(
         settings: The other arguments of argparse's ``add_argument``.
     """
     if not names:
-        return Field({"": Flag((), POSITIONAL, {"nargs": "*", **settings}, completes)}, (), read)
+        return FlagField({"": Flag((), POSITIONAL, {"nargs": "*", **settings}, completes)}, (), read)
     if settings.get("action") in {"append", "extend"}:
         default, untyped = (), []
     elif untyped is None:
         untyped = default
-    return Field({"": Flag(names, group, {"default": untyped, **settings}, completes)}, default, read)
+    return FlagField({"": Flag(names, group, {"default": untyped, **settings}, completes)}, default, read)
 
 
 def switch(*names: str, group: str = OPTIONS, **settings: Any) -> Any:
@@ -163,16 +163,16 @@ def switch(*names: str, group: str = OPTIONS, **settings: Any) -> Any:
 class OptionsStruct:
     """A struct, some of whose fields are declared as flags."""
 
-    declared: ClassVar[Mapping[str, Field]] = {}
+    declared: ClassVar[Mapping[str, FlagField]] = {}
     """The attributes that have flags. One without a type has no value here, only a place in the help."""
     _defaults: ClassVar[Mapping[str, Any]] = {}
 
     def __init_subclass__(cls) -> None:
         """Read the declarations of the class."""
         own = vars(cls)
-        cls.declared = {name: value for name, value in own.items() if isinstance(value, Field)}
+        cls.declared = {name: value for name, value in own.items() if isinstance(value, FlagField)}
         defaults = {name: own.get(name) for name, kind in cls.__annotations__.items() if not kind.startswith("Class")}
-        values = {name: value.default if isinstance(value, Field) else value for name, value in defaults.items()}
+        values = {name: value.default if isinstance(value, FlagField) else value for name, value in defaults.items()}
         cls._defaults = {**cls._defaults, **values}
 
     def __init__(self, **values: Any) -> None:
