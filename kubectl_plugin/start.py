@@ -94,7 +94,7 @@ def _command_line() -> int:
 
 
 def _completion() -> int:
-    from kubectl_plugin.completion.words import main as run
+    from kubectl_plugin.completion import main as run
 
     code = run()
     sys.stdout.flush()

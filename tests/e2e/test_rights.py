@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 import yaml
 
-from kubectl_plugin.completion.words import answer
+from kubectl_plugin.completion import answer
 from kubectl_plugin.reports.rights import ASKED
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane

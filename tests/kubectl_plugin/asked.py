@@ -21,7 +21,7 @@ from cluster_io.live.transport import ProxySettings
 from cluster_io.source import Source
 from kubectl_plugin import changes as changing
 from kubectl_plugin import cli
-from kubectl_plugin.completion.words import answer
+from kubectl_plugin.completion import answer
 from kubectl_plugin.gather import dry_run
 from kubectl_plugin.options import ClusterOptions
 from kubectl_plugin.reports.rights import ASKED

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_plugin.completion.words import Directive, answer, main
+from kubectl_plugin.completion import Directive, answer, main
 from kubectl_plugin.parsing.commands import COMMANDS, flags_of
 from tests.objects import raw_node
 from tests.waiting import wait_for
@@ -154,7 +154,7 @@ def test_K_silent_cluster_does_not_block_the_shell(tmp_path: Path) -> None:
     kubectl.write_text(f"#!/bin/sh\necho $$ >> {started}\nexec sleep 600\n")
     kubectl.chmod(0o755)
     done = subprocess.run(
-        [sys.executable, "-c", "from kubectl_plugin.completion.words import main; main()", "node", ""],
+        [sys.executable, "-c", "from kubectl_plugin.completion import main; main()", "node", ""],
         cwd=ROOT,
         env={"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "KUBECTL_QOS_COMPLETION_SECONDS": "0.5"},
         capture_output=True,
@@ -172,7 +172,7 @@ def test_K_silent_cluster_does_not_block_the_shell(tmp_path: Path) -> None:
 def test_K_no_rule_is_loaded() -> None:
     code = (
         "import sys\n"
-        "from kubectl_plugin.completion.words import main\n"
+        "from kubectl_plugin.completion import main\n"
         "main(['explain', '--pl'])\n"
         "sys.exit(any(name.split('.')[0] in {'msgspec', 'yaml', 'numpy'} for name in sys.modules))"
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_plugin.completion.words import answer
+from kubectl_plugin.completion import answer
 from kubectl_plugin.manual import pages
 from kubectl_plugin.options.shared import OutputFormats
 from kubectl_plugin.parsing.commands import COMMANDS, flags_of
