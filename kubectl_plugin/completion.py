@@ -1,4 +1,12 @@
-"""What can follow on the command line, determined only by its words."""
+"""Completion in bash, zsh, fish and PowerShell, through kubectl's own: ``kubectl_complete-qos``.
+
+Kubectl 1.26 and newer calls this program with the words after ``kubectl qos``; the last word is being typed. The
+program prints one candidate per line, with a tab and a description, and ends with a directive of cobra. The words
+determine what can follow: a command, a flag, a value, or the name of an object. Names are read within a second, so that
+a slow cluster does not block the shell.
+
+Source: pkg/cmd/plugin/plugin_completion.go of k8s.io/kubectl at v0.36.3.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +14,11 @@ import io
 import os
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from enum import Enum, IntFlag
 from types import FrameType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cluster_io.errors import ClusterError
 from kubectl_plugin.options import ClusterOptions
@@ -19,7 +26,6 @@ from kubectl_plugin.parsing.commands import COMMANDS, find_flag, flags_of, optio
 
 if TYPE_CHECKING:
     from cluster_io.source import Source
-    from kubectl_plugin.options import ClusterOptions
 
 
 class Directive(IntFlag):
@@ -172,8 +178,6 @@ def _value(before: TypedWords, name: str, prefix: str) -> Question:
     return Question(directive=Directive.FILES if flag.value in {"FILE", "WHERE"} else Directive.NO_FILES)
 
 
-# The entry point of ``kubectl_complete-qos``: from words to candidates and a directive.
-
 _SECONDS: Final = 1.0
 _OWN_SECONDS: Final = "KUBECTL_QOS_COMPLETION_SECONDS"
 _PLAIN: Final = re.compile(r"[\w.:/@+=,~][\w.:/@+=,~-]*", re.ASCII)
@@ -213,12 +217,14 @@ def answer(before: Sequence[str], current: str) -> tuple[Sequence[str], Directiv
 def _names(asked: Question, line: TypedWords) -> Sequence[str]:
     if asked.names is None:
         return ()
-
-    seconds = _seconds(os.environ)
+    try:
+        seconds = max(0.1, float(os.environ.get(_OWN_SECONDS, "")))
+    except ValueError:
+        seconds = _SECONDS
     signal.signal(signal.SIGALRM, _stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
-        return candidates(asked, _cluster(line.values), seconds)
+        return _candidates(asked, asked.names, _cluster(line.values), seconds)
     except (ClusterError, OSError, _OutOfTime, ValueError):
         return ()
     finally:
@@ -229,34 +235,19 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
     raise _OutOfTime
 
 
-def _seconds(environment: Mapping[str, str]) -> float:
-    try:
-        return max(0.1, float(environment.get(_OWN_SECONDS, "")))
-    except ValueError:
-        return _SECONDS
-
-
 def _cluster(values: Mapping[str, str]) -> ClusterOptions:
     """The cluster that the flags select."""
-    from kubectl_plugin.options import ClusterOptions
-
-    return ClusterOptions(
-        namespace=values.get("--namespace"),
-        context=values.get("--context"),
-        kubeconfig=values.get("--kubeconfig"),
-        cluster=values.get("--cluster"),
-        user=values.get("--user"),
-        as_user=values.get("--as"),
-        as_groups=(values["--as-group"],) if "--as-group" in values else (),
-        demo="--demo" in values,
-        snapshot=values.get("--snapshot"),
-    )
+    typed: dict[str, Any] = {
+        name: values[flag.names[-1]]
+        for name, flag in ClusterOptions.all_flags().items()
+        if flag.names[-1] in values and name in _CONNECTION
+    }
+    groups = (values["--as-group"],) if "--as-group" in values else ()
+    return ClusterOptions(**typed, as_groups=groups, demo="--demo" in values)
 
 
-# Names of objects, read within a second, so that a slow cluster does not block the shell.
-#
-# Only metadata is requested from the API server.
-
+_CONNECTION: Final = frozenset({"namespace", "context", "kubeconfig", "cluster", "user", "as_user", "snapshot"})
+"""The flags with a text as value that select a cluster."""
 _OF_KUBECONFIG: Final = {
     Names.CONTEXTS: ("get-contexts", "--output=name"),
     Names.CLUSTERS: ("get-clusters",),
@@ -265,46 +256,43 @@ _OF_KUBECONFIG: Final = {
 _KINDS: Final = {**TYPES, Names.NAMESPACES: ("namespace",)}
 
 
-def candidates(asked: Question, cluster: ClusterOptions, seconds: float) -> Sequence[str]:
+def _candidates(asked: Question, names: Names, cluster: ClusterOptions, seconds: float) -> Sequence[str]:
     """The candidates: names, or ``TYPE/`` if the type is not typed yet.
 
     Args:
         asked: What can follow.
+        names: The objects.
         cluster: The cluster and the user.
         seconds: The time-out of one request.
 
     Raises:
         ClusterError: they cannot be read.
     """
-    if asked.names is None:
-        return ()
-    if asked.names is Names.TERMS:
+    if names is Names.TERMS:
         from kubectl_plugin.glossary.catalogue import CATALOGUE
 
         return [entry.name for entries in CATALOGUE.values() for entry in entries]
-    if asked.names in _OF_KUBECONFIG:
-        return _of_kubeconfig(_OF_KUBECONFIG[asked.names], cluster, seconds)
-    kinds = _KINDS[asked.names]
+    if names in _OF_KUBECONFIG:
+        import subprocess
+
+        flags = [f"--kubeconfig={cluster.kubeconfig}"] if cluster.kubeconfig else []
+        done = subprocess.run(
+            ["kubectl", "config", *_OF_KUBECONFIG[names], *flags],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=seconds,
+        )
+        # Two of the three commands print a heading.
+        return [line for line in done.stdout.splitlines() if line not in {"NAME", ""}]
+    kinds = _KINDS[names]
     if asked.typed_kind is None and "/" not in asked.prefix and len(kinds) > 1:
         return [f"{kind}/" for kind in kinds]
     from kubectl_plugin.cli import source_of
 
     with source_of(cluster.replace(request_timeout=seconds), io.StringIO()) as source:
         return _of_objects(asked, kinds, source)
-
-
-def _of_kubeconfig(command: Sequence[str], cluster: ClusterOptions, seconds: float) -> Sequence[str]:
-    flags = [f"--kubeconfig={cluster.kubeconfig}"] if cluster.kubeconfig else []
-    done = subprocess.run(
-        ["kubectl", "config", *command, *flags],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=seconds,
-    )
-    # Two of the three commands print a heading.
-    return [line for line in done.stdout.splitlines() if line not in {"NAME", ""}]
 
 
 def _of_objects(asked: Question, kinds: Sequence[str], source: Source) -> Sequence[str]:

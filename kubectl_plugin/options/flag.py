@@ -122,7 +122,9 @@ def combined(read: Callable[[argparse.Namespace], Any], default: Any = None, **f
         default: The field's value in a struct that is not parsed.
         flags: `flag`, `switch` or `Flag`, by their attributes in the namespace.
     """
-    return FlagField({name: one.flags[""] if isinstance(one, FlagField) else one for name, one in flags.items()}, default, read)
+    return FlagField(
+        {name: one.flags[""] if isinstance(one, FlagField) else one for name, one in flags.items()}, default, read
+    )
 
 
 def flag(
