@@ -172,6 +172,8 @@ class UnfenceOptions(FenceOptions, command="unfence", words=_UNFENCE):
     output: Output = output_flags(names=True)
     colour: bool = COLOUR
     cluster: ClusterOptions = connection()
+    fence_command: str = ""
+    timeout: float = 0.0
 
     @classmethod
     def check(cls, args: argparse.Namespace) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kubectl_plugin.completion import answer
 from kubectl_plugin.manual import pages
+from kubectl_plugin.options import CommandOptions
 from kubectl_plugin.options.shared import OutputFormats
 from kubectl_plugin.parsing.commands import COMMANDS, flags_of
 from kubectl_plugin.render.formats import FORMATS, Format, Reads, formats_of, load
@@ -18,10 +21,22 @@ POD = ("explain", "--demo", "-n", "shop", "pod/db-1")
 
 
 @pytest.fixture
-def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The registration."""
+def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The registration, before the commands declare their flags."""
     entry = Format("toy", Reads.REPORTS, "tests.kubectl_plugin.render.toy_format:render_toy", suffixes=("toy",))
     monkeypatch.setitem(FORMATS, entry.name, entry)
+    monkeypatch.setattr(CommandOptions, "of_command", {})
+    for module in _declarations():
+        monkeypatch.delitem(sys.modules, module)
+    flags_of.cache_clear()
+    yield
+    for module in _declarations():
+        del sys.modules[module]
+    flags_of.cache_clear()
+
+
+def _declarations() -> list[str]:
+    return [name for name in sys.modules if name.startswith("kubectl_plugin.options.") and "_command" in name]
 
 
 @pytest.mark.usefixtures("toy")
