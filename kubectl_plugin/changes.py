@@ -1,4 +1,4 @@
-"""The base of commands that change something: one target, narrow rights, and steps that are printed as they happen.
+"""What the commands that change something share: one target, narrow rights, and steps that are printed as they happen.
 
 Steps go to standard output, or to standard error if standard output gets a report for programs.
 """
@@ -312,7 +312,7 @@ def present(source: Source) -> datetime:
     return source.now or datetime.now(UTC)
 
 
-# Follows a deleted pod until it is removed, and logs what changes and what keeps it.
+# Deletions
 
 
 class FollowResult(Enum):
@@ -399,7 +399,7 @@ class _FollowedPod:
             self._step_log(kind, self.name, detail, names=names)
 
 
-# The base of ``fence`` and ``unfence``: the facts about a node, and a patch of its taints.
+# Fences
 
 _ATTEMPTS: Final = 5
 

@@ -30,14 +30,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     parsed = None
     try:
         if argv is None:
-            _exit_on_signals()
+            # Turn signals into an orderly exit, which ends kubectl and removes its socket.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, lambda number, _frame: sys.exit(128 + number))
         try:
             parsed = parse(sys.argv[1:] if argv is None else argv)
         finally:
             # Help and the version end the process.
             sys.stdout.flush()
-        if argv is None and not parsed.options.cluster.live:
-            _limit_memory()
+        if sys.platform == "linux" and argv is None and not parsed.options.cluster.live:
+            # The process does not start kubectl, and other systems do not keep the limit.
+            import resource
+
+            _, hard = resource.getrlimit(resource.RLIMIT_AS)
+            resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY if hard < 0 else min(_MAX_MEMORY, hard), hard))
         code = _run(parsed)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -61,22 +68,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ClusterError as error:
         return print_error(error, sys.stderr, parsed.options.cluster.target() if parsed is not None else None)
     return code
-
-
-def _exit_on_signals() -> None:
-    """Turn signals into an orderly exit, which ends kubectl and removes its socket."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _frame: sys.exit(128 + number))
-
-
-def _limit_memory() -> None:
-    """Limit the memory of this process, which does not start kubectl. Has an effect on Linux only."""
-    if sys.platform == "linux":
-        import resource
-
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY if hard < 0 else min(_MAX_MEMORY, hard), hard))
 
 
 def _run(parsed: ParsedCommand) -> int:

@@ -63,7 +63,8 @@ def _of_command(command: str) -> Iterator[str]:
     for title, flags in groups_of(command).items():
         yield f".SH {_text(title.upper())}"
         for flag in flags:
-            yield from (".TP", _flag(flag), _line(_sentence(flag)))
+            choices = f"one of: {', '.join(flag.choices)}" if flag.choices else "as in kubectl"
+            yield from (".TP", _flag(flag), _line(flag.help.replace("%%", "%") or choices))
     for paragraph in options.examples.strip("\n").split("\n\n"):
         title, colon, text = paragraph.partition(":")
         if colon and title in {"examples", "exit codes"}:
@@ -84,11 +85,6 @@ def _flag(flag: Flag) -> str:
         return rf"\fI{_text(flag.value)}\fR"
     names = ", ".join(rf"\fB{_text(name)}\fR" for name in flag.names)
     return rf"{names} \fI{_text(flag.value)}\fR" if flag.value else names
-
-
-def _sentence(flag: Flag) -> str:
-    """The flag's help, else its choices."""
-    return flag.help.replace("%%", "%") or (f"one of: {', '.join(flag.choices)}" if flag.choices else "as in kubectl")
 
 
 def _paragraphs(text: str) -> Iterator[str]:

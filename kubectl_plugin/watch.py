@@ -1,4 +1,4 @@
-"""The output of ``--watch``: a terminal that is redrawn, or a pipe that gets only changes."""
+"""``--watch``: answers again when a watched object changes, on a terminal that is redrawn or as changes in a pipe."""
 
 from __future__ import annotations
 
@@ -188,8 +188,6 @@ def _now() -> str:
     return f"{datetime.now(UTC):%H:%M:%S} UTC  "
 
 
-# ``--watch``: answers again when a watched object changes, and at the latest after an interval.
-#
 #     bell     wakes the loop: after a change from the API server, or of the terminal's size
 #     screen   a terminal is redrawn; a pipe gets only changes
 #     loop     answer, show, wait; if the API server does not answer, say so and retry after 1 to 30 s

@@ -48,7 +48,12 @@ def document(report: ClusterReport, explained: FullExplanations, target: Target)
     head = element(
         "head",
         element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+        element(
+            "meta",
+            http_equiv="Content-Security-Policy",
+            content=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
+            "base-uri 'none'; form-action 'none'",
+        ),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="referrer", content="no-referrer"),
@@ -176,13 +181,6 @@ def _footer(report: ClusterReport) -> Markup:
             f"Rules of Kubernetes {report.rules_version}. This page loads nothing and sends nothing. It contains names "
             "of your cluster: share it accordingly.",
         ),
-    )
-
-
-def _policy(style: str, script: str) -> str:
-    return (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
     )
 
 

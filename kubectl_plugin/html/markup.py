@@ -1,4 +1,6 @@
-"""Builds HTML from values: text is always escaped; only markup that this module made is not.
+"""Builds HTML from values: elements, tables, bars, pages of text.
+
+Text is always escaped; only markup that this module made is not.
 
 Text from the cluster is untrusted in two ways: it may contain markup, or characters that mislead the eye
 (`render.escape`). Only this module handles both.
@@ -74,7 +76,7 @@ def _attribute(key: str, value: str | float | bool) -> str:
     return f' {name}="{html.escape(escape(text))}"'
 
 
-# Builds tables that need no script.
+# Tables, without a script
 
 MAX_ROWS: Final = 40
 """The most rows of such a table; the others are only counted."""
@@ -250,7 +252,7 @@ def _swatch(mark: str) -> Markup:
     return element("svg", shape, viewBox="0 0 18 12", width=18, height=12, aria_hidden="true")
 
 
-# Renders text pages (`render.page`) as HTML, with the same words as in a terminal.
+# Pages of text (`render.page`), with the same words as in a terminal
 
 
 def severity_word(severity: Severity) -> Markup:

@@ -1,4 +1,7 @@
-"""The sections of the page that need no script: summary, capacity, zones, priorities, budgets, silent nodes."""
+"""The sections of the page that need no script.
+
+Summary, capacity, zones, priorities, budgets, silent nodes, workloads, changes, and tables for print.
+"""
 
 from __future__ import annotations
 
@@ -379,7 +382,7 @@ def anchors(report: ClusterReport) -> Iterator[tuple[str, str]]:
     )
 
 
-# The section of workloads: how many pods each wants, how many run, and its worst problem.
+# Workloads
 
 _HEADINGS: Final = ("Workload", "Wanted", "Ready", "In trouble", "Restarts", "The worst")
 _NUMBERS: Final = frozenset({1, 2, 3, 4})
@@ -441,10 +444,9 @@ def _worst_words(entry: WorkloadEntry) -> str:
     return f"{words}; {missing}" if missing else words
 
 
-# Static tables of the worst nodes and pods, for print and for browsers without scripts.
+# Tables for print and for browsers without scripts
 
 _MAX_TROUBLED: Final = 12
-_SHOWN_RISKS: Final = tuple(PodRisk)
 
 
 def nodes(report: ClusterReport) -> Markup:
@@ -504,7 +506,7 @@ def troubled(report: ClusterReport) -> Markup | None:
 
 
 def _risk_order(pod: PodEntry) -> tuple[int, int, str, str]:
-    return _SHOWN_RISKS.index(pod.risk) if pod.risk else len(_SHOWN_RISKS), -pod.priority, pod.namespace, pod.name
+    return _RISKS.index(pod.risk) if pod.risk else len(_RISKS), -pod.priority, pod.namespace, pod.name
 
 
 def _troubled_cells(pod: PodEntry, at: datetime | None) -> list[Child]:
@@ -527,7 +529,7 @@ def _use(used: int | None, requested: int, words: Callable[[int], str]) -> str:
     return f"{text} of {words(requested)}" if requested else f"{text}, none requested"
 
 
-# The section of the page that shows what changed since an earlier report.
+# Changes since an earlier report
 
 
 def changed(report: ClusterReport) -> Markup | None:

@@ -173,7 +173,7 @@ def _as_typed(names: Sequence[str], flags: Sequence[str]) -> str:
     return typed[-1] if typed else names[0]
 
 
-# Commands and flags that kubectl's users type, and their form here. Loaded only for an error.
+# Commands and flags that kubectl's users type, and their form here
 
 _FORCE: Final = {
     "fence": "Use --confirm-powered-off once the machine is certainly off, or --fence-command with --confirm",
@@ -284,8 +284,7 @@ def instead_of_dry_run(command: str, flags: Sequence[str]) -> str:
         command: A command that changes something.
         flags: As they were typed, with their values.
     """
-    asks = command != "delete" or _is_at_once(flags)
-    if not asks:
+    if command == "delete" and _AT_ONCE not in flags and (_GRACE, "0") not in pairwise(flags):
         return "Use --dry-run=server: the API server processes the change without storing it"
     return "Use --dry-run=server, or leave it out: without a confirmation nothing is changed"
 
@@ -296,10 +295,6 @@ def _at_once(flags: Sequence[str]) -> Sequence[str]:
 
 def _has_grace(flags: Sequence[str]) -> bool:
     return any(flag.partition("=")[0] == _GRACE for flag in flags)
-
-
-def _is_at_once(flags: Sequence[str]) -> bool:
-    return _AT_ONCE in flags or (_GRACE, "0") in pairwise(flags)
 
 
 def _deletion(flags: Sequence[str], words: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0 (OASIS), for code scanning.
+"""Findings of lint as SARIF 2.1.0 (OASIS) for code scanning, as JUnit XML, and as commands of GitHub Actions.
 
 Consumers require: one run, rules with their default level, results with ruleId, message and a physical location with a
 URI relative to the working directory; ignored findings as results with a suppression.
@@ -17,7 +17,7 @@ from xml.etree import ElementTree as ET
 
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import LintAnswer, Medium, PrintedAnswer
-from kubectl_plugin.reports.lint import LintFinding, LintObject, LintReport
+from kubectl_plugin.reports.lint import LintFinding, LintObject
 from podrules import __version__
 from podrules.lint.finding import Level
 from podrules.lint.rules import RULES
@@ -32,7 +32,23 @@ def render_sarif(answer: PrintedAnswer, medium: Medium) -> str:
     lint: LintAnswer = answer.lint
     report = lint.report
     index = {name: number for number, name in enumerate(RULES)}
-    notifications = _notifications(report)
+    # Files that could not be read, and ignores that name no known rule.
+    unread = [
+        {
+            "level": "error",
+            "message": {"text": entry.problem},
+            "locations": [{"physicalLocation": _location(entry.file)}],
+        }
+        for entry in report.unreadable
+    ]
+    notifications = unread + [
+        {
+            "level": "warning",
+            "message": {"text": f"Unknown rule {entry.rule}." if entry.rule else "The ignore names no rule."},
+            "locations": [{"physicalLocation": _location(entry.file, entry.line)}],
+        }
+        for entry in report.unknown_ignores
+    ]
     run = {
         "tool": {"driver": _driver()},
         "invocations": [
@@ -78,26 +94,6 @@ def _result(finding: LintFinding, index: int) -> dict[str, Any]:
         ],
         "suppressions": list(suppressions),
     }
-
-
-def _notifications(report: LintReport) -> list[dict[str, Any]]:
-    """Files that could not be read, and ignores that name no known rule."""
-    unread = [
-        {
-            "level": "error",
-            "message": {"text": entry.problem},
-            "locations": [{"physicalLocation": _location(entry.file)}],
-        }
-        for entry in report.unreadable
-    ]
-    return unread + [
-        {
-            "level": "warning",
-            "message": {"text": f"Unknown rule {entry.rule}." if entry.rule else "The ignore names no rule."},
-            "locations": [{"physicalLocation": _location(entry.file, entry.line)}],
-        }
-        for entry in report.unknown_ignores
-    ]
 
 
 def _location(file: str, line: int | None = None, column: int | None = None) -> dict[str, Any]:

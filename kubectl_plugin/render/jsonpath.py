@@ -246,11 +246,7 @@ def _rendered(path: Path, found: Values, shown: Callable[[str], str]) -> str:
 def _printed(value: Any, shown: Callable[[str], str]) -> str:
     if isinstance(value, str):
         return shown(value)
-    return shown(go_json(value)) if isinstance(value, (dict, list)) else _scalar(value)
-
-
-def _scalar(value: Any) -> str:
-    return "null" if value is None else go_print(value)
+    return shown(go_json(value)) if isinstance(value, (dict, list)) else "null" if value is None else go_print(value)
 
 
 class JSONPathTemplate(NamedTuple):

@@ -1,4 +1,7 @@
-"""Reports as JSON and YAML. Both are pure ASCII: the formats' own escapes keep every other character."""
+"""Reports as JSON and YAML, and the names of their objects.
+
+JSON and YAML are pure ASCII: the formats' own escapes keep every other character.
+"""
 
 from __future__ import annotations
 
@@ -65,9 +68,6 @@ def _ordered(report: Struct, verdict: Verdict | None) -> dict[str, Any]:
     if verdict is not None:
         head["verdict"] = msgspec.to_builtins(verdict.as_data(getattr(report, "lacks", ())))
     return {**head, **data}
-
-
-# ``-o name``: the objects of an answer, one per line, for the next command in a pipe.
 
 
 def render_names(answer: PrintedAnswer, medium: Medium) -> str:

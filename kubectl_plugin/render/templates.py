@@ -1,4 +1,4 @@
-"""``-o custom-columns``: a line for each report, each cell found by its own JSONPath.
+"""``-o custom-columns``, a line for each report with cells found by JSONPath, and ``-o jsonpath``.
 
 Source: pkg/cmd/get/customcolumn.go of k8s.io/kubectl, pkg/printers/tabwriter.go of k8s.io/cli-runtime (the widths),
 both at v0.36.3. Text from the cluster is escaped, as in every table: a line break in it does not start a new row.
@@ -38,7 +38,10 @@ class CustomColumns(NamedTuple):
             JSONPathError: a path does not fit an item.
         """
         rows = [self.headings] if self.shows_headings else []
-        rows += [tuple(_cell(path, item) for path in self.paths) for item in items]
+        rows += [
+            tuple(",".join(escape(go_print(value)) for value in path.find(item)) or "<none>" for path in self.paths)
+            for item in items
+        ]
         widths = [max(_LEAST_WIDTH, _PADDING + max(map(len, column))) for column in zip(*rows, strict=True)]
         return "".join(f"{_line(row, widths)}\n" for row in rows)
 
@@ -93,16 +96,9 @@ def _braced(path: str) -> str:
     return f"{{.{found[1] or found[2]}}}"
 
 
-def _cell(path: JSONPathTemplate, item: Any) -> str:
-    return ",".join(escape(go_print(value)) for value in path.find(item)) or "<none>"
-
-
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     *cells, last = row
     return "".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=False)) + last
-
-
-# ``-o jsonpath`` and ``-o custom-columns``: templates for the data that ``-o json`` prints.
 
 
 def render_jsonpath(answer: PrintedAnswer, medium: Medium) -> str:
