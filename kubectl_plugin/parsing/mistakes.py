@@ -30,13 +30,7 @@ _OF_KUBECTL: Final = {
 
 
 def unknown_command(word: str, flags: Sequence[str], words: Sequence[str]) -> UsageError:
-    """The error for a first word that is not a command, or is the value of an unknown flag.
-
-    Args:
-        word: The first.
-        flags: As they were typed, with their values.
-        words: The words after it.
-    """
+    """The error for a first word that is not a command, or is the value of an unknown flag."""
     known = habit_of(word, words)
     near = "" if known else nearest(word, tuple(COMMANDS))
     unknown = "" if near or known else _first_unknown(flags, _all_flags())
@@ -63,14 +57,7 @@ def no_command(left: Sequence[str]) -> UsageError:
 def wrong_flag(
     command: str, flags: Sequence[str], words: Sequence[str], error: argparse.ArgumentError | UsageError
 ) -> UsageError:
-    """The error for a wrong value, a missing value, or an unknown flag.
-
-    Args:
-        command: The command.
-        flags: As they were typed, with their values.
-        words: The other words.
-        error: The error of the parser.
-    """
+    """The error for a wrong value, a missing value, or an unknown flag. The flags have their values."""
     unknown = _first_unknown(flags, flags_of(command))
     if unknown:
         return _unknown_flag(unknown, command, flags, words)
@@ -93,14 +80,7 @@ def wrong_flag(
 
 
 def left_over(command: str, flags: Sequence[str], words: Sequence[str], left: Sequence[str]) -> UsageError:
-    """The error for words that the parser did not accept: unknown flags, or words for a command without targets.
-
-    Args:
-        command: The command.
-        flags: As they were typed, with their values.
-        words: The other words.
-        left: The words that were not accepted.
-    """
+    """The error for words that the parser did not accept: unknown flags, or words for a command without targets."""
     unknown = _first_unknown(flags, flags_of(command))
     if unknown:
         return _unknown_flag(unknown, command, flags, words)
@@ -204,11 +184,7 @@ class Habit(NamedTuple):
     """Other advice, which comes first."""
 
     def advice(self, words: Sequence[str]) -> str:
-        """``Write kubectl qos explain pod/web-0 --timeline``.
-
-        Args:
-            words: The words after the command.
-        """
+        """``Write kubectl qos explain pod/web-0 --timeline``."""
         if self.before == ("--drain",):
             # It takes its nodes as one word.
             names = list(takewhile(lambda word: not word.startswith("-"), words))
@@ -238,12 +214,7 @@ KUBECTL_COMMANDS: Final = tuple(_HABITS)
 
 
 def habit_of(word: str, words: Sequence[str]) -> Habit | None:
-    """The plugin's command for the typed command; None: no advice.
-
-    Args:
-        word: The command.
-        words: The words after it.
-    """
+    """The plugin's command for the typed command; None: no advice."""
     kind = find_kind(word)
     if kind is not None and kind is not NODES:
         return Habit("explain", before=(word,), example="")
@@ -251,13 +222,7 @@ def habit_of(word: str, words: Sequence[str]) -> Habit | None:
 
 
 def instead_of_force(command: str, flags: Sequence[str], words: Sequence[str]) -> str:
-    """Advice for ``--force``.
-
-    Args:
-        command: A command without that flag.
-        flags: As they were typed, with their values.
-        words: The other words.
-    """
+    """Advice for ``--force``. The flags have their values."""
     if command != "delete":
         return _FORCE.get(command, _FORCE_ELSEWHERE)
     left = [flag for flag in flags if flag.partition("=")[0] != "--force"]
@@ -267,23 +232,13 @@ def instead_of_force(command: str, flags: Sequence[str], words: Sequence[str]) -
 
 
 def instead_of_now(flags: Sequence[str], words: Sequence[str]) -> str:
-    """Advice for kubectl's ``--now``.
-
-    Args:
-        flags: As they were typed, with their values.
-        words: The other words.
-    """
+    """Advice for kubectl's ``--now``. The flags have their values."""
     left = [flag for flag in flags if flag.partition("=")[0] != "--now"]
     return f"Write {_deletion(left if _has_grace(left) else [_NOW, *left], words)}"
 
 
 def instead_of_dry_run(command: str, flags: Sequence[str]) -> str:
-    """Advice for a dry run on the client.
-
-    Args:
-        command: A command that changes something.
-        flags: As they were typed, with their values.
-    """
+    """Advice for a dry run on the client. The flags have their values."""
     if command == "delete" and _AT_ONCE not in flags and (_GRACE, "0") not in pairwise(flags):
         return "Use --dry-run=server: the API server processes the change without storing it"
     return "Use --dry-run=server, or leave it out: without a confirmation nothing is changed"
