@@ -38,12 +38,7 @@ class QueuePosition(Struct, frozen=True, rename="camel"):
 
 
 def queue_position(pod: Pod, pods: Iterable[Pod]) -> QueuePosition | None:
-    """Where a pod stands if all pending pods were tried now; None: it is not queued.
-
-    Args:
-        pod: The one asked about.
-        pods: All of the cluster, it among them or not.
-    """
+    """Where a pod stands among all pods of the cluster if they were tried now; None: it is not queued."""
     if not _is_queued(pod):
         return None
     scheduler = _scheduler(pod)

@@ -1,4 +1,4 @@
-"""The verdict of a plugin on a pod or a node.
+"""The answers of plugins: verdicts, the facts behind them, changes that would help; it loads no arrays.
 
 Source: k8s.io/kube-scheduler/framework/interface.go (Code, Status) at v0.36.3.
 """
@@ -71,8 +71,6 @@ SUCCESS: Final = Status()
 SKIP: Final = Status(Code.SKIP)
 
 
-# The numbers behind a node's rejection; it loads no arrays.
-
 FAR = 1000.0
 """The distance of a node that no small change opens."""
 
@@ -84,9 +82,6 @@ class Fact(Struct, frozen=True, rename="camel", tag_field="type"):
     def distance(self) -> float:
         """How far the node is from fitting, in parts of what it has; 0 where that cannot be measured."""
         return 0.0
-
-
-# Changes that would let a node take a pod; it loads no arrays.
 
 
 class ChangeKind(Enum):

@@ -1,4 +1,16 @@
-"""Pods that a what-if has placed and that do not exist in the cluster."""
+"""The extension points of a plugin; each judges all nodes at once.
+
+    PreEnqueue   whether the pod may enter the queue at all
+    PreFilter    facts about the pod and the cluster; may narrow the nodes, reject the pod, or skip Filter
+    Filter       a verdict for each node
+    PreScore     facts about the feasible nodes; may skip Score
+    Score        0 to 100 for each feasible node, normalised, before the weight
+
+A plugin is a class without state of its own; what PreFilter and PreScore find out is handed to Filter and Score.
+Results carry codes in arrays and word a node's reasons only when they are asked for.
+
+Source: k8s.io/kube-scheduler/framework/interface.go at v0.36.3.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +37,7 @@ _PLANNED: Final = "planned/"
 
 
 def planned_uid(place: int, number: int) -> str:
-    """The uid of a pod that a what-if places.
-
-    Args:
-        place: Of its spec among all that are placed.
-        number: As for `replica`.
-    """
+    """The uid of a pod that a what-if places: the place of its spec among all that are placed, and its number there."""
     return f"{_PLANNED}{place}/{number}"
 
 
@@ -107,19 +114,6 @@ def pods_removed(situation: S, row: int, pods: Iterable[Pod]) -> Iterator[Applie
         change = CandidateChange(ChangeKind.REMOVE_PODS, node=node, pods=tuple(map(on_its_node, chosen)))
         yield AppliedChange(change, situation.without_pods(chosen), len(chosen))
 
-
-# The extension points of a plugin; each judges all nodes at once.
-#
-#     PreEnqueue   whether the pod may enter the queue at all
-#     PreFilter    facts about the pod and the cluster; may narrow the nodes, reject the pod, or skip Filter
-#     Filter       a verdict for each node
-#     PreScore     facts about the feasible nodes; may skip Score
-#     Score        0 to 100 for each feasible node, normalised, before the weight
-#
-# A plugin is a class without state of its own; what PreFilter and PreScore find out is handed to Filter and Score.
-# Results carry codes in arrays and word a node's reasons only when they are asked for.
-#
-# Source: k8s.io/kube-scheduler/framework/interface.go at v0.36.3.
 
 MAX_NODE_SCORE: Final = 100
 
@@ -256,14 +250,7 @@ class ChangingPlugin(FilterPlugin, Protocol):
     """Can propose changes that would take its rejections away."""
 
     def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterable[AppliedChange[S]]:
-        """Changes against its rejection of a row, each applied; the cycle runs again with each before it is shown.
-
-        Args:
-            situation: The pod and the cluster as they are.
-            context: The cycle.
-            state: What its PreFilter found.
-            row: Of the table.
-        """
+        """Changes against its rejection of a row, each applied; the cycle runs again with each before it is shown."""
         ...
 
 
@@ -322,9 +309,6 @@ def all_fit(table: NodeTable) -> Verdicts:
     return Verdicts(np.full(len(table), Code.SUCCESS, np.int8), lambda _: ())
 
 
-# Pods that preemption nominated to a node and that no node has yet.
-
-
 def nominated_rows(context: CycleContext) -> Mapping[int, Sequence[Pod]]:
     """Rows with pods that were nominated to them and that this pod must yield to."""
     own = context.pod
@@ -346,8 +330,6 @@ def _nominated(nodes: Nodes, snapshot: ClusterSnapshot) -> Sequence[tuple[int, P
 #
 # A plugin that depends on the node's pods gives its verdict again after each change (`PodFilterPlugin`), from what
 # PreFilter found about the whole cluster; it does not examine the other nodes again. All other plugins' verdicts stay.
-#
-# Source: k8s.io/kube-scheduler/framework/interface.go (PreFilterExtensions, NodeInfo) at v0.36.3.
 
 
 class OnNode(Protocol):
@@ -371,12 +353,5 @@ class PodFilterPlugin(FilterPlugin, Protocol):
     """A plugin with a verdict that depends on the pods of the node."""
 
     def on_node(self, context: CycleContext, state: Any, row: int, pods: Sequence[Pod]) -> OnNode:
-        """A row's node as it is.
-
-        Args:
-            context: The cycle.
-            state: What the plugin's PreFilter found.
-            row: The node's.
-            pods: Those that the table has on it.
-        """
+        """A row's node as it is, with the pods that the table has on it; ``state`` is PreFilter's."""
         ...

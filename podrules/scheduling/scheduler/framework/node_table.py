@@ -1,7 +1,16 @@
-"""Caches what a function computes from an immutable value, next to that value.
+"""The nodes and the pods on them, in columns: a plugin judges all nodes at once.
 
-A function that is a key stands at module level; one with parameters is a frozen Struct with ``__call__``. The least
-recently used results are dropped when there are too many: each pod has its own selectors and tolerations.
+    table.nodes.derived(build)           what a function makes of the nodes: labels, taints, room
+    table.pods.derived(build)            of the pods and their rows: what is in use
+    table.nodes.derived_with(snapshot, build)  of the nodes and a snapshot's other objects
+    table.derived_with(snapshot, build)        of all of these
+
+A table never changes; `with_pods`, `without_pods` and `with_nodes` make others, which share all unchanged parts. So a
+function only gets the part from which its result is derived: it cannot read parts that would not be checked again.
+
+The table caches what a function makes of a part, next to that part. A function that is a key stands at module level;
+one with parameters is a frozen Struct with ``__call__``. The least recently used results are dropped when there are too
+many: each pod has its own selectors and tolerations.
 """
 
 from __future__ import annotations
@@ -72,8 +81,6 @@ def frozen(column: NDArray[A]) -> NDArray[A]:
     column.flags.writeable = False
     return column
 
-
-# The nodes in columns: one array entry a node, in the order of the snapshot.
 
 ABSENT: Final = -1
 """The code of a node that lacks the label."""
@@ -297,13 +304,7 @@ class BoundPods(Sequence[Pod]):
     """Pods in the order given, each with the row of its node."""
 
     def __init__(self, pods: Iterable[Pod], rows: Rows, node_count: int) -> None:
-        """Take the pods.
-
-        Args:
-            pods: In order.
-            rows: The row of each.
-            node_count: How many rows there are.
-        """
+        """Take the pods in order, the row of each, and how many rows there are."""
         self._list = pods if isinstance(pods, PodList) else PodList(pods)
         self.rows = frozen(rows)
         self.node_count = node_count
@@ -327,7 +328,7 @@ class BoundPods(Sequence[Pod]):
         return tuple(self[place] for place in np.flatnonzero(self.rows == row).tolist())
 
     def derived(self, build: Callable[[BoundPods], T]) -> T:
-        """What a function makes of these pods, made once; see `columns` for what a function may be."""
+        """What a function makes of these pods, made once; see the module for what a function may be."""
         return cast("T", self._made.of(build, lambda: _Kept.of(build(self))).current())
 
     def only(self, holds: Callable[[Pod], bool]) -> BoundPods:
@@ -379,17 +380,6 @@ class _Only(Struct, frozen=True):
         places = [place for place, pod in enumerate(pods) if self.holds(pod)]
         found = (pods[place] for place in places)
         return _Subset(self.holds, BoundPods(found, pods.rows[places], pods.node_count))
-
-
-# The nodes and the pods on them, in columns: a plugin judges all nodes at once.
-#
-#     table.nodes.derived(build)           what a function makes of the nodes: labels, taints, room
-#     table.pods.derived(build)            of the pods and their rows: what is in use
-#     table.nodes.derived_with(snapshot, build)  of the nodes and a snapshot's other objects
-#     table.derived_with(snapshot, build)        of all of these
-#
-# A table never changes; `with_pods`, `without_pods` and `with_nodes` make others, which share all unchanged parts. So a
-# function only gets the part from which its result is derived: it cannot read parts that would not be checked again.
 
 
 class NodeTable(Columns):

@@ -191,7 +191,10 @@ class NodeAffinityPlugin:
 
     def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:  # noqa: ARG002 - of all
         """Skip, an error, or the preferred terms: the pod's and the added ones."""
-        own, added = _preferred(context.pod), self._added(context).preferred_during_scheduling_ignored_during_execution
+        affinity = context.pod.spec.affinity
+        rule = affinity.node_affinity if affinity is not None else None
+        own = rule.preferred_during_scheduling_ignored_during_execution if rule is not None else ()
+        added = self._added(context).preferred_during_scheduling_ignored_during_execution
         if not own and not added:
             return PreScoreResult(SKIP)
         problems = preferred_problems(own)
@@ -227,7 +230,11 @@ class NodeAffinityPlugin:
         found = [fact for fact in self.facts(context, state, row) if isinstance(fact, LabelMismatch)]
         name, spec = situation.table.names[row], situation.pod.spec
         labels = _wanted_labels(found)
-        meant = tuple(filter(None, (_similar_label(fact.key, situation.table.nodes) for fact in found)))
+        # Labels of nodes that a key without any node looks like.
+        there = {label for node in situation.table.nodes for label in node.metadata.labels}
+        unknown = (fact.key for fact in found if fact.key not in there)
+        alike = (meant_label(key) or nearest_word(key, sorted(there), closeness=_ALIKE) for key in unknown)
+        meant = tuple(filter(None, alike))
         text = ",".join(f"{key}={value}" for key, value in labels.items())
         cannot_be = any(starmap(meant_value, labels.items()))
         if not cannot_be and any(key in OS_LABELS or is_of_the_machine(key) for key in labels):
@@ -250,13 +257,11 @@ class NodeAffinityPlugin:
             yield AppliedChange(change, situation.with_spec(node_selector=kept))
         if spec.affinity is not None and any(".nodeAffinity." in fact.field for fact in found):
             change = CandidateChange(ChangeKind.DROP, field=REQUIRED_FIELD, meant=meant)
-            yield AppliedChange(change, _without_required(situation))
-
-
-def _similar_label(key: str, nodes: Sequence[Node]) -> str:
-    """The label of nodes that a key looks like; empty: it is one, or looks like none."""
-    there = {label for node in nodes for label in node.metadata.labels}
-    return "" if key in there else meant_label(key) or nearest_word(key, sorted(there), closeness=_ALIKE)
+            rule = spec.affinity.node_affinity
+            preferred = () if rule is None else rule.preferred_during_scheduling_ignored_during_execution
+            left = api.NodeAffinity(preferred_during_scheduling_ignored_during_execution=preferred)
+            then = situation.with_spec(affinity=replace(spec.affinity, node_affinity=left))
+            yield AppliedChange(change, then)
 
 
 def pinned_nowhere(pod: Pod, nodes: Sequence[Node]) -> tuple[str, ...]:
@@ -264,28 +269,20 @@ def pinned_nowhere(pod: Pod, nodes: Sequence[Node]) -> tuple[str, ...]:
     there = {(NAME_FIELD, node.metadata.name) for node in nodes}
     there |= {(HOSTNAME, node.metadata.labels.get(HOSTNAME, "")) for node in nodes}
     required = required_node_selector(pod)
-    terms = [set(_pins(term)) for term in (required.node_selector_terms if required else ())]
+    terms = [
+        {
+            (entry.key, value)
+            for entry in (*term.match_fields, *term.match_expressions)
+            if entry.operator == "In" and entry.key in {NAME_FIELD, HOSTNAME}
+            for value in entry.values
+        }
+        for term in (required.node_selector_terms if required else ())
+    ]
     own = {(HOSTNAME, pod.spec.node_selector[HOSTNAME])} if HOSTNAME in pod.spec.node_selector else set()
     for pins in (own, set[tuple[str, str]]().union(*terms) if all(terms) else set()):
         if pins and not pins & there:
             return tuple(f"{key}={name}" for key, name in sorted(pins))
     return ()
-
-
-def _pins(term: NodeSelectorTerm) -> Iterator[tuple[str, str]]:
-    for entry in (*term.match_fields, *term.match_expressions):
-        if entry.operator == "In" and entry.key in {NAME_FIELD, HOSTNAME}:
-            yield from ((entry.key, value) for value in entry.values)
-
-
-def _without_required(situation: S) -> S:
-    """Without the pod's required node affinity."""
-    affinity = situation.pod.spec.affinity
-    if affinity is None or affinity.node_affinity is None:
-        return situation
-    preferred = affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
-    own = api.NodeAffinity(preferred_during_scheduling_ignored_during_execution=preferred)
-    return situation.with_spec(affinity=replace(affinity, node_affinity=own))
 
 
 def _wanted_labels(found: Sequence[LabelMismatch]) -> dict[str, str]:
@@ -311,13 +308,6 @@ def _label_mismatch(field: str, unmet: UnmetRequirement) -> LabelMismatch:
     return LabelMismatch(field, unmet.key, unmet.operator, unmet.values, unmet.actual)
 
 
-def _preferred(pod: Pod) -> tuple[PreferredSchedulingTerm, ...]:
-    affinity = pod.spec.affinity
-    if affinity is None or affinity.node_affinity is None:
-        return ()
-    return affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
-
-
 def named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
     """The nodes that terms name; None when there is no term, or one that names none."""
     named: frozenset[str] | None = None
@@ -335,25 +325,23 @@ def _failed_terms(nodes: Nodes, selector: NodeSelector | None, row: int) -> tupl
     """Why no term of a selector matches a row's node; empty when one does."""
     if selector is None or match_node_selector(nodes, selector)[row]:
         return ()
-    return tuple(_failed_term(nodes, term, index, row) for index, term in enumerate(selector.node_selector_terms))
-
-
-def _failed_term(nodes: Nodes, term: NodeSelectorTerm, index: int, row: int) -> FailedTerm:
-    problems = term_problems(term, f"nodeSelectorTerms[{index}]")
-    if problems:
-        return FailedTerm(index, (), tuple(map(str, problems)))
-    node = nodes[row]
-    unmet = [
-        _unmet(expression, node.metadata.labels.get(expression.key))
-        for expression in term.match_expressions
-        if not match_label(nodes, expression)[row]
-    ]
-    unmet += [
-        _unmet(field, node.metadata.name if field.key == NAME_FIELD else None)
-        for field in term.match_fields
-        if not match_field(nodes, field)[row]
-    ]
-    return FailedTerm(index, tuple(unmet), ())
+    found, metadata = [], nodes[row].metadata
+    for index, term in enumerate(selector.node_selector_terms):
+        if problems := term_problems(term, f"nodeSelectorTerms[{index}]"):
+            found.append(FailedTerm(index, (), tuple(map(str, problems))))
+            continue
+        unmet = [
+            _unmet(expression, metadata.labels.get(expression.key))
+            for expression in term.match_expressions
+            if not match_label(nodes, expression)[row]
+        ]
+        unmet += [
+            _unmet(field, metadata.name if field.key == NAME_FIELD else None)
+            for field in term.match_fields
+            if not match_field(nodes, field)[row]
+        ]
+        found.append(FailedTerm(index, tuple(unmet), ()))
+    return tuple(found)
 
 
 def _unmet(requirement: NodeSelectorRequirement, actual: str | None) -> UnmetRequirement:

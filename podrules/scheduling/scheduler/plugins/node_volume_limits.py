@@ -37,7 +37,7 @@ from podrules.api.csi_translation import (
 from podrules.api.model.base import Model
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.api.model.storage import PersistentVolumeClaim, Volume
+from podrules.api.model.storage import PersistentVolumeClaim
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import (
     CycleContext,
@@ -367,48 +367,40 @@ def _pod_volumes(index: StorageIndex, pod: Pod, *, migrated: bool, must_exist: b
     """
     found: dict[str, str] = {}
     for volume in pod.spec.volumes:
-        reference = claim_reference(pod, volume)
-        if reference is None:
-            source = _inline_source(volume) if migrated else None
-        else:
-            claim = _claim(index, pod, volume, must_exist=must_exist)
+        reference, source = claim_reference(pod, volume), None
+        if reference is None and migrated:
+            try:
+                inline = translate_inline(volume)
+            except TranslationError as error:
+                raise _VolumesError(f"converting volume({volume.name}) from inline to csi: {error}") from error
+            source = None if inline is None else (inline.driver, inline.volume_handle)
+        elif reference is not None:
+            if not reference.name:
+                raise _VolumesError("PersistentVolumeClaim had no name")
+            namespace = pod.metadata.namespace
+            claim = index.claims.get((namespace, reference.name))
+            if claim is None and must_exist:
+                problem = not_found("persistentvolumeclaim", reference.name)
+                text = f"looking up PVC {namespace}/{reference.name}: {problem}"
+                raise _VolumesError(text, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+            if claim is not None and reference.ephemeral and not is_owned(claim, pod):
+                raise _VolumesError(not_owned(claim, pod))
             source = None if claim is None else _claim_source(index, claim, migrated=migrated)
         if source is not None:
             found[_unique(*source)] = source[0]
     return found
 
 
-def _inline_source(volume: Volume) -> tuple[str, str] | None:
-    """Driver and handle of a volume without a claim (checkAttachableInlineVolume)."""
-    try:
-        source = translate_inline(volume)
-    except TranslationError as error:
-        raise _VolumesError(f"converting volume({volume.name}) from inline to csi: {error}") from error
-    return None if source is None else (source.driver, source.volume_handle)
-
-
-def _claim(index: StorageIndex, pod: Pod, volume: Volume, *, must_exist: bool) -> PersistentVolumeClaim | None:
-    reference = claim_reference(pod, volume)
-    if reference is None or not reference.name:
-        raise _VolumesError("PersistentVolumeClaim had no name")
-    namespace = pod.metadata.namespace
-    claim = index.claims.get((namespace, reference.name))
-    if claim is None:
-        if must_exist:
-            problem = not_found("persistentvolumeclaim", reference.name)
-            text = f"looking up PVC {namespace}/{reference.name}: {problem}"
-            raise _VolumesError(text, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-        return None
-    if reference.ephemeral and not is_owned(claim, pod):
-        raise _VolumesError(not_owned(claim, pod))
-    return claim
-
-
 def _claim_source(index: StorageIndex, claim: PersistentVolumeClaim, *, migrated: bool) -> tuple[str, str] | None:
     """Driver and handle of a claim's volume, existing or to be made (getCSIDriverInfo)."""
     volume = index.volumes.get(claim.spec.volume_name)
     if volume is None:
-        return _class_source(index, claim, migrated=migrated)
+        # The class's driver, and a handle that no volume has (getCSIDriverInfoFromSC).
+        found = index.classes.get(claim_class(claim))
+        driver = "" if found is None else found.provisioner
+        if not driver or driver in NOT_SWITCHED_ON_PROVISIONERS or (driver in MIGRATED_PROVISIONERS and not migrated):
+            return None
+        return MIGRATED_PROVISIONERS.get(driver, driver), f"\0{claim.metadata.namespace}/{claim.metadata.name}"
     source = volume.spec.csi
     if source is None:
         if not migrated or in_tree_plugin(volume.spec) is None:
@@ -418,16 +410,3 @@ def _claim_source(index: StorageIndex, claim: PersistentVolumeClaim, *, migrated
         except TranslationError:
             return None
     return (source.driver, source.volume_handle) if source and source.driver and source.volume_handle else None
-
-
-def _class_source(index: StorageIndex, claim: PersistentVolumeClaim, *, migrated: bool) -> tuple[str, str] | None:
-    """The class's driver, and a handle that no volume has (getCSIDriverInfoFromSC)."""
-    found = index.classes.get(claim_class(claim))
-    if found is None or not found.provisioner or found.provisioner in NOT_SWITCHED_ON_PROVISIONERS:
-        return None
-    driver = found.provisioner
-    if driver in MIGRATED_PROVISIONERS:
-        if not migrated:
-            return None
-        driver = MIGRATED_PROVISIONERS[driver]
-    return driver, f"\0{claim.metadata.namespace}/{claim.metadata.name}"

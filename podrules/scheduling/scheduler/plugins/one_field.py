@@ -1,6 +1,7 @@
-"""SchedulingGates: a pod with scheduling gates is not queued until all of them are removed.
+"""SchedulingGates, NodeName and NodeDeclaredFeatures: plugins that read one field of the pod or the node.
 
-Source: pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go at v1.36.3; KEP-3521.
+Source: pkg/scheduler/framework/plugins/{schedulinggates,nodename,nodedeclaredfeatures} at v1.36.3, of NodeName at
+v1.37.1 too; k8s.io/component-helpers/nodedeclaredfeatures at v0.36.3; KEP-3521, KEP-5328.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from podrules.scheduling.scheduler.framework.node_table import Nodes
 
 
 class SchedulingGates:
-    """Holds back pods with ``spec.schedulingGates``."""
+    """A pod is not queued until all of its ``spec.schedulingGates`` are removed."""
 
     name = "SchedulingGates"
 
@@ -40,17 +41,11 @@ class SchedulingGates:
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"waiting for scheduling gates: [{names}]",))
 
 
-# NodeName: a pod with spec.nodeName set fits only that node.
-#
-# Since 1.37 no other node is examined; before, each of them was rejected.
-#
-# Source: pkg/scheduler/framework/plugins/nodename/node_name.go at v1.36.3 and v1.37.1.
-
 ERR_REASON_NODE_NAME: Final = "node(s) didn't match the requested node name"
 
 
 class NodeName:
-    """Filters by ``spec.nodeName``."""
+    """Filters by ``spec.nodeName``. Since 1.37 no other node is examined; before, each of them was rejected."""
 
     name = "NodeName"
     without_pre_filter = WithoutState.NOT_NEEDED
@@ -79,9 +74,6 @@ class NodeName:
 #
 # The other registered features matter to updates only. PreFilter skips a pod that needs none, and any pod before 1.36,
 # where the gate NodeDeclaredFeatures is off by default.
-#
-# Source: pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go at v1.36.3;
-# k8s.io/component-helpers/nodedeclaredfeatures at v0.36.3; KEP-5328.
 
 ERR_REASON_FEATURES: Final = "node(s) didn't match Pod's required features"
 RESTART_ALL_CONTAINERS: Final = "RestartAllContainersOnContainerExits"
@@ -173,7 +165,7 @@ def feature_column(nodes: Nodes) -> FeatureColumn:
     codes = np.fromiter(
         (known.setdefault(node.status.declared_features, len(known)) for node in nodes), np.int32, len(nodes)
     )
-    return FeatureColumn(codes, tuple(_try_map(declared) for declared in known))
+    return FeatureColumn(codes, tuple(map(_try_map, known)))
 
 
 def _try_map(declared: Sequence[str]) -> frozenset[str]:

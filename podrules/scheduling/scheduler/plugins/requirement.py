@@ -1,4 +1,4 @@
-"""What is wrong with the terms of a node selector, in upstream's words.
+"""What is wrong with the terms of a node selector, and whether they match one node; it loads no arrays.
 
     matchExpressions   key: a label key; In and NotIn: one value or more; Exists and DoesNotExist: none; Gt and Lt: one
                        whole number of 64 bits; each value: a label value
@@ -93,18 +93,18 @@ def preferred_problems(terms: Iterable[PreferredSchedulingTerm]) -> tuple[NodeSe
 
 
 def term_problems(term: NodeSelectorTerm, path: str) -> tuple[NodeSelectorProblem, ...]:
-    """What newNodeSelectorTerm objects to.
-
-    Args:
-        term: The term.
-        path: Where it stands; the field of each problem begins with it.
-    """
+    """What newNodeSelectorTerm objects to; the field of each problem begins with the term's path."""
     found: list[NodeSelectorProblem] = []
     for index, requirement in enumerate(term.match_expressions):
         # One requirement reports the same problem once. `aggregate` does the same over all requirements.
         found += dict.fromkeys(_label_problems(requirement, f"{path}.matchExpressions[{index}]"))
     for index, requirement in enumerate(term.match_fields):
-        found += _field_problems(requirement, f"{path}.matchFields[{index}]")
+        # One value, equal or not (nodeSelectorRequirementsAsFieldSelector).
+        field = f"{path}.matchFields[{index}]"
+        if requirement.operator not in _FIELD_OPERATORS:
+            found.append(_not_supported(field, requirement.operator, _FIELD_OPERATORS))
+        elif len(requirement.values) != 1:
+            found.append(_invalid(f"{field}.values", requirement.values, "must have one element"))
     return tuple(found)
 
 
@@ -142,14 +142,6 @@ def _label_problems(requirement: NodeSelectorRequirement, path: str) -> Iterator
         if problems:
             field = f"{path}.values[{index}][{requirement.key}]"
             yield _invalid(field, value, "; ".join(problems), ProblemKind.NOT_A_LABEL_VALUE)
-
-
-def _field_problems(requirement: NodeSelectorRequirement, path: str) -> Iterator[NodeSelectorProblem]:
-    """One value, equal or not (nodeSelectorRequirementsAsFieldSelector)."""
-    if requirement.operator not in _FIELD_OPERATORS:
-        yield _not_supported(path, requirement.operator, _FIELD_OPERATORS)
-    elif len(requirement.values) != 1:
-        yield _invalid(f"{path}.values", requirement.values, "must have one element")
 
 
 def _key_problems(key: str) -> Iterator[str]:
@@ -204,16 +196,11 @@ def _not_supported(path: str, operator: str, operators: Iterable[str]) -> NodeSe
     return NodeSelectorProblem(f"{path}.operator", f'Unsupported value: "{operator}": supported values: {names}')
 
 
-# Whether one requirement of a node selector holds for one node: what `node_selector` asks of a whole table at once.
+# Whether one requirement holds for one node: what `node_selector` asks of a whole table at once.
 #
 #     In, NotIn       the value is (not) among ``values``; a node without the label satisfies NotIn
 #     Exists          the node has the label; DoesNotExist: it has not
 #     Gt, Lt          both the label and the one value are whole numbers of 64 bits, and label > value, label < value
-#
-# Loads no arrays.
-#
-# Source: k8s.io/component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go and
-# k8s.io/apimachinery/pkg/labels/selector.go at v0.36.3.
 
 
 def required_node_selector(pod: Pod) -> NodeSelector | None:
@@ -227,9 +214,25 @@ def required_node_selector(pod: Pod) -> NodeSelector | None:
 def node_matches(node: Node, pod: Pod) -> bool:
     """Whether a node has the labels of nodeSelector and fits the required affinity (RequiredNodeAffinity.Match)."""
     labels, required = node.metadata.labels, required_node_selector(pod)
-    return all(labels.get(key) == value for key, value in pod.spec.node_selector.items()) and (
-        required is None or any(_term_matches(node, term) for term in required.node_selector_terms)
-    )
+    if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
+        return False
+    for term in required.node_selector_terms if required is not None else ():
+        # A term without a requirement, or with one that is not valid, matches no node.
+        if not (term.match_expressions or term.match_fields) or term_problems(term, ""):
+            continue
+        expressions = all(
+            holds_for_value(entry)(labels[entry.key]) if entry.key in labels else holds_without_label(entry)
+            for entry in term.match_expressions
+        )
+        # Every field but the name reads as empty; a node without a name is not asked (nodeSelectorTerm.match).
+        name = node.metadata.name
+        fields = not name or all(
+            ((name if entry.key == NAME_FIELD else "") == entry.values[0]) == (entry.operator == "In")
+            for entry in term.match_fields
+        )
+        if expressions and fields:
+            return True
+    return required is None
 
 
 def holds_for_value(requirement: NodeSelectorRequirement) -> Callable[[str], bool]:
@@ -251,24 +254,3 @@ def holds_for_value(requirement: NodeSelectorRequirement) -> Callable[[str], boo
 def holds_without_label(requirement: NodeSelectorRequirement) -> bool:
     """Whether a node without the label satisfies a valid requirement."""
     return requirement.operator in {"NotIn", "DoesNotExist"}
-
-
-def _term_matches(node: Node, term: NodeSelectorTerm) -> bool:
-    """Whether all requirements of a term hold; one without any, or with one that is not valid, matches no node."""
-    if not (term.match_expressions or term.match_fields) or term_problems(term, ""):
-        return False
-    return all(_label_holds(node, entry) for entry in term.match_expressions) and all(
-        _field_holds(node, entry) for entry in term.match_fields
-    )
-
-
-def _label_holds(node: Node, requirement: NodeSelectorRequirement) -> bool:
-    value = node.metadata.labels.get(requirement.key)
-    return holds_without_label(requirement) if value is None else holds_for_value(requirement)(value)
-
-
-def _field_holds(node: Node, requirement: NodeSelectorRequirement) -> bool:
-    """Every field but the name reads as empty; a node without a name is not asked (nodeSelectorTerm.match)."""
-    name = node.metadata.name
-    actual = name if requirement.key == NAME_FIELD else ""
-    return not name or (actual == requirement.values[0]) == (requirement.operator == "In")

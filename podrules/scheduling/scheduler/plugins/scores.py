@@ -1,9 +1,10 @@
 """Scores brought to 0 to 100, as several plugins do.
 
-    score * 100 / highest, whole numbers; reversed: 100 minus that
-    where the highest is 0, scores stay 0; reversed: all 100
+    normalised  score * 100 / highest, whole numbers; reversed: 100 minus that
+                where the highest is 0, scores stay 0; reversed: all 100
+    by a shape  how full something is, linear between the points that a profile's arguments give
 
-Source: pkg/scheduler/framework/plugins/helper/normalize_score.go at v1.36.3.
+Source: pkg/scheduler/framework/plugins/helper/{normalize_score,shape_score}.go at v1.36.3.
 """
 
 from __future__ import annotations
@@ -28,10 +29,6 @@ def default_normalize_score(scores: NDArray[np.int64], *, reverse: bool) -> NDAr
     normalized: NDArray[np.int64] = MAX_NODE_SCORE * scores // highest
     return MAX_NODE_SCORE - normalized if reverse else normalized
 
-
-# A score by how full something is, as a profile's arguments draw it: linear between the points that they give.
-#
-# Source: pkg/scheduler/framework/plugins/helper/shape_score.go at v1.36.3.
 
 MAX_UTILIZATION: Final = 100
 MAX_CUSTOM_PRIORITY_SCORE: Final = 10

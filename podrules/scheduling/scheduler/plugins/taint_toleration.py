@@ -1,4 +1,6 @@
-"""Which taints a pod's tolerations leave untolerated, over a whole table. What tolerates what is `tolerations`' rule.
+"""TaintToleration and NodeUnschedulable, and which taints tolerations leave untolerated, over a whole table.
+
+What tolerates what is the rule of `podrules.pod.tolerations`.
 
 Source: k8s.io/component-helpers/scheduling/corev1/helpers.go (FindMatchingUntoleratedTaint) at v0.36.3;
 pkg/scheduler/framework/plugins/helper/taint.go at v1.36.3.
@@ -55,10 +57,7 @@ def untolerated_taint_codes(
 ) -> NDArray[np.int32]:
     """For each node the index in its ``spec.taints`` of the first untolerated taint; `ABSENT` where all are tolerated.
 
-    Args:
-        nodes: The nodes.
-        tolerations: The pod's.
-        effects: Only taints of these effects count.
+    Only taints of the effects count.
     """
     return nodes.derived(_FirstUntolerated(tuple(tolerations), frozenset(effects)))
 
@@ -113,18 +112,15 @@ def _untolerated(
     return np.fromiter(answers, np.bool_, len(columns.distinct))[columns.codes]
 
 
-# NodeUnschedulable: a cordoned node takes only pods that tolerate being there.
-#
-#     node.spec.unschedulable, and no toleration of the taint node.kubernetes.io/unschedulable:NoSchedule
-#
-# Source: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go at v1.36.3.
-
 ERR_REASON_UNSCHEDULABLE: Final = "node(s) were unschedulable"
 TAINT_NODE_UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
 
 
 class NodeUnschedulable:
-    """Filters by ``spec.unschedulable``."""
+    """Filters by ``spec.unschedulable``: a cordoned node takes only pods that tolerate its taint.
+
+    Source: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go at v1.36.3.
+    """
 
     name = "NodeUnschedulable"
 
@@ -278,14 +274,15 @@ class TaintToleration:
 def _with_cause(change: CandidateChange, situation: S, row: int) -> CandidateChange:
     """What keeps the owner of a taint from removing it, as far as the node and its pods show that."""
     there = situation.table.pods.on(row)
-    agents = [pod for pod in there if owner_guarantee(pod).guarantee is Guarantee.ONE_PER_NODE and _is_sick(pod)]
+    agents = [
+        pod
+        for pod in there
+        if owner_guarantee(pod).guarantee is Guarantee.ONE_PER_NODE
+        and (not pod.is_ready or any(one.state.waiting is not None for one in pod.status.of_containers))
+    ]
     ready = situation.table.nodes[row].ready
     says = ready.message if ready and ready.status == "False" and change.value.startswith(_NOT_READY) else ""
     return replace(change, says=says, unready=tuple(map(reference, agents[:2])))
-
-
-def _is_sick(pod: Pod) -> bool:
-    return not pod.is_ready or any(one.state.waiting is not None for one in pod.status.of_containers)
 
 
 def _is_unfit(known: KnownTaint, pod: Pod) -> bool:

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from podrules.api.model.base import Model
 from podrules.api.model.pod import Pod, PodReference, reference
-from podrules.api.model.storage import READ_WRITE_ONCE_POD, Volume
+from podrules.api.model.storage import READ_WRITE_ONCE_POD
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import (
     AppliedChange,
@@ -251,18 +251,14 @@ def claim_names(pod: Pod) -> Iterator[str]:
 
 def _disks(pod: Pod) -> Iterator[Disk]:
     for volume in pod.spec.volumes:
-        yield from _disks_of(volume)
-
-
-def _disks_of(volume: Volume) -> Iterator[Disk]:
-    if (gce := volume.gce_persistent_disk) is not None:
-        yield Disk(("gcePersistentDisk", gce.pd_name), gce.read_only)
-    if (ebs := volume.aws_elastic_block_store) is not None:
-        yield Disk(("awsElasticBlockStore", ebs.volume_id), read_only=False)
-    if (iscsi := volume.iscsi) is not None:
-        yield Disk(("iscsi", iscsi.iqn), iscsi.read_only)
-    if (rbd := volume.rbd) is not None:
-        yield Disk(("rbd", rbd.pool, rbd.image), rbd.read_only, frozenset(rbd.monitors))
+        if (gce := volume.gce_persistent_disk) is not None:
+            yield Disk(("gcePersistentDisk", gce.pd_name), gce.read_only)
+        if (ebs := volume.aws_elastic_block_store) is not None:
+            yield Disk(("awsElasticBlockStore", ebs.volume_id), read_only=False)
+        if (iscsi := volume.iscsi) is not None:
+            yield Disk(("iscsi", iscsi.iqn), iscsi.read_only)
+        if (rbd := volume.rbd) is not None:
+            yield Disk(("rbd", rbd.pool, rbd.image), rbd.read_only, frozenset(rbd.monitors))
 
 
 def _has_disks(pod: Pod) -> bool:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from podrules.api.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
 from podrules.api.model.base import Model
-from podrules.api.model.storage import PersistentVolume, PersistentVolumeClaim
+from podrules.api.model.storage import PersistentVolume
 from podrules.scheduling.scheduler.framework.answers import SKIP, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, WithoutState
 from podrules.scheduling.scheduler.framework.node_table import ABSENT, Nodes
@@ -75,8 +75,13 @@ class VolumeZone:
             volume = _bound_volume(index, context.pod.metadata.namespace, name)
             if isinstance(volume, str):
                 return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (volume,)))
-            if volume is not None:
-                topologies.extend(_topologies(volume))
+            if volume is None:
+                continue
+            for key in _TOPOLOGY_LABELS:
+                # A zone or region label (getPVTopologies).
+                values = [value.strip() for value in volume.metadata.labels.get(key, "").split(ZONE_DELIMITER)]
+                if all(values):
+                    topologies.append(VolumeTopology(volume.metadata.name, key, tuple(dict.fromkeys(values))))
         return PreFilterResult(state=VolumeZoneState(tuple(topologies))) if topologies else PreFilterResult(SKIP)
 
     def filter(self, context: CycleContext, state: VolumeZoneState) -> Verdicts:
@@ -111,31 +116,17 @@ def _bound_volume(index: StorageIndex, namespace: str, name: str) -> PersistentV
     claim = index.claims.get((namespace, name))
     if claim is None:
         return not_found("persistentvolumeclaim", name)
-    if not claim.spec.volume_name:
-        return _why_unbound(index, claim)
-    return index.volumes.get(claim.spec.volume_name) or not_found("persistentvolume", claim.spec.volume_name)
-
-
-def _why_unbound(index: StorageIndex, claim: PersistentVolumeClaim) -> str | None:
-    """None when the claim waits for its first consumer."""
-    name = claim_class(claim)
-    if not name:
+    if claim.spec.volume_name:
+        return index.volumes.get(claim.spec.volume_name) or not_found("persistentvolume", claim.spec.volume_name)
+    class_name = claim_class(claim)
+    if not class_name:
         return "PersistentVolumeClaim had no pv name and storageClass name"
-    found = index.classes.get(name)
+    found = index.classes.get(class_name)
     if found is None:
-        return not_found("storageclass.storage.k8s.io", name)
+        return not_found("storageclass.storage.k8s.io", class_name)
     if found.volume_binding_mode is None:
-        return f'VolumeBindingMode not set for StorageClass "{name}"'
+        return f'VolumeBindingMode not set for StorageClass "{class_name}"'
     return None if found.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else "PersistentVolume had no name"
-
-
-def _topologies(volume: PersistentVolume) -> Iterator[VolumeTopology]:
-    """A volume's zone and region labels (getPVTopologies)."""
-    for key in _TOPOLOGY_LABELS:
-        if key in volume.metadata.labels:
-            values = [value.strip() for value in volume.metadata.labels[key].split(ZONE_DELIMITER)]
-            if all(values):
-                yield VolumeTopology(volume.metadata.name, key, tuple(dict.fromkeys(values)))
 
 
 def _matches(nodes: Nodes, topology: VolumeTopology) -> NDArray[np.bool_]:

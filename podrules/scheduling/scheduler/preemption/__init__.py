@@ -1,8 +1,6 @@
 """Preemption: which pods are removed for a pod that fits nowhere, and from which node.
 
-    trial        one node, with its pods taken away and put back
-    victims      the dry run on a node
-    choice       between candidates
+    victims      the dry run on a node, and the choice between candidates
     post_filter  all of it, and what the PodScheduled condition says
     cross_node   what removing pods of other nodes would have done, which the scheduler never tries
 
