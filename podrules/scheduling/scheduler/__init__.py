@@ -1,1 +1,1 @@
-"""kube-scheduler's rules: one module per plugin, under upstream's names."""
+"""kube-scheduler's rules: a module or folder for each plugin, save small ones that are together."""

@@ -1,4 +1,4 @@
-"""The fields of a KubeSchedulerConfiguration, as kube-scheduler decodes them.
+"""The fields of a KubeSchedulerConfiguration, as kube-scheduler decodes them, and values for which it does not start.
 
     unknown   refused at every level, also in the arguments of its own plugins; upper and lower case count
     args      of kube-scheduler's own plugins have the kind that the plugin's name gives; of others they are anything

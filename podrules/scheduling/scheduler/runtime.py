@@ -1,6 +1,16 @@
-"""The plugins that are restated here, loaded from their descriptors.
+"""The plugins that are restated here, loaded from their descriptors, and those of a profile, ready to run.
 
-Which of them a profile runs, and in which order, is `podrules.scheduling.scheduler.plugin_set`'s business.
+Most plugins leave something in PreFilter for their Filter, and in PreScore for their Score. A profile can disable the
+one and keep the other; then a plugin
+
+    needs nothing     Filter of NodeAffinity and NodeVolumeLimits, Score of VolumeBinding
+    finds it out now  Filter of VolumeZone; Score of NodeAffinity, NodeResourcesFit, NodeResourcesBalancedAllocation
+    fails             all others, and with them the cycle. DynamicResources has no PreScore: its Score needs PreFilter
+
+VolumeRestrictions, where it fails, still rejects nodes with a conflicting disk; here it fails on every node.
+
+Source: pkg/scheduler/framework/runtime/framework.go (frameworkImpl, NewFramework) and getPreFilterState,
+getPreScoreState, getStateData of the plugins at v1.36.3.
 """
 
 from __future__ import annotations
@@ -57,21 +67,6 @@ CHANGING_PLUGINS: Final[Mapping[str, ChangingPlugin]] = {
     name: plugin for name, plugin in PLUGINS.items() if isinstance(plugin, ChangingPlugin)
 }
 """Those that propose changes against their rejections."""
-
-
-# A profile's plugins, ready to run.
-#
-# Most plugins leave something in PreFilter for their Filter, and in PreScore for their Score. A profile can disable the
-# one and keep the other; then a plugin
-#
-#     needs nothing     Filter of NodeAffinity and NodeVolumeLimits, Score of VolumeBinding
-#     finds it out now  Filter of VolumeZone; Score of NodeAffinity, NodeResourcesFit, NodeResourcesBalancedAllocation
-#     fails             all others, and with them the cycle. DynamicResources has no PreScore: its Score needs PreFilter
-#
-# VolumeRestrictions, where it fails, still rejects nodes with a conflicting disk; here it fails on every node.
-#
-# Source: pkg/scheduler/framework/runtime/framework.go (frameworkImpl, NewFramework) and getPreFilterState,
-# getPreScoreState, getStateData of the plugins at v1.36.3.
 
 
 class Framework(Struct, frozen=True):

@@ -79,12 +79,6 @@ class NodeAffinityArgs(Model, frozen=True):
     """Applied to all pods beside their own; both have to match."""
 
 
-class NodeAffinityScoreState(Struct, frozen=True):
-    """For Score: what is preferred, with empty terms and terms of weight 0."""
-
-    preferred: tuple[PreferredSchedulingTerm, ...]
-
-
 class UnmetRequirement(Struct, frozen=True):
     """A requirement that a node does not meet."""
 
@@ -190,7 +184,7 @@ class NodeAffinityPlugin:
         yield from _term_mismatches("addedAffinity of the scheduler's configuration, term ", found.enforced)
 
     def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:  # noqa: ARG002 - of all
-        """Skip, an error, or the preferred terms: the pod's and the added ones."""
+        """Skip, an error, or the preferred terms, added ones first, with empty terms and terms of weight 0."""
         affinity = context.pod.spec.affinity
         rule = affinity.node_affinity if affinity is not None else None
         own = rule.preferred_during_scheduling_ignored_during_execution if rule is not None else ()
@@ -200,19 +194,19 @@ class NodeAffinityPlugin:
         problems = preferred_problems(own)
         if problems:
             return PreScoreResult(Status(Code.ERROR, (aggregate(problems),)))
-        return PreScoreResult(state=NodeAffinityScoreState((*added, *own)))
+        return PreScoreResult(state=(*added, *own))
 
     def raw_scores(
-        self, context: CycleContext, state: NodeAffinityScoreState, feasible: NDArray[np.int32]
+        self, context: CycleContext, state: tuple[PreferredSchedulingTerm, ...], feasible: NDArray[np.int32]
     ) -> NDArray[np.int64]:
         """The weights of the preferred terms that match."""
         sums = np.zeros(len(context.table), np.int64)
-        for term in state.preferred:
+        for term in state:
             sums += term.weight * match_node_selector_term(context.table.nodes, term.preference)
         return sums[feasible]
 
     def score(
-        self, context: CycleContext, state: NodeAffinityScoreState, feasible: NDArray[np.int32]
+        self, context: CycleContext, state: tuple[PreferredSchedulingTerm, ...], feasible: NDArray[np.int32]
     ) -> NDArray[np.int64]:
         """The more, the better."""
         return default_normalize_score(self.raw_scores(context, state, feasible), reverse=False)

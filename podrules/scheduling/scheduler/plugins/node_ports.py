@@ -48,12 +48,6 @@ class HostPort(NamedTuple):
         return same and (self.ip == other.ip or _ALL_ADDRESSES in {self.ip, other.ip})
 
 
-class NodePortsState(Struct, frozen=True):
-    """For Filter."""
-
-    wanted: tuple[HostPort, ...]
-
-
 class PortConflict(Struct, frozen=True):
     """A requested port and the pod that has it."""
 
@@ -91,28 +85,28 @@ class NodePorts:
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
         """The ports that the pod asks for, or Skip."""
         wanted = tuple(host_ports(context.pod))
-        return PreFilterResult(state=NodePortsState(wanted)) if wanted else PreFilterResult(SKIP)
+        return PreFilterResult(state=wanted) if wanted else PreFilterResult(SKIP)
 
-    def filter(self, context: CycleContext, state: NodePortsState) -> Verdicts:
+    def filter(self, context: CycleContext, state: tuple[HostPort, ...]) -> Verdicts:
         """Unschedulable for each node with a pod that has one of the ports."""
         columns = context.table.pods.only(has_host_ports).derived(port_columns)
         taken = np.zeros(len(context.table), np.bool_)
-        for wanted in state.wanted:
+        for wanted in state:
             taken[columns.rows[_conflicting(columns, wanted)]] = True
         codes = np.where(taken, Code.UNSCHEDULABLE, Code.SUCCESS).astype(np.int8)
         return Verdicts(codes, lambda _: (ERR_REASON,))
 
-    def explain(self, context: CycleContext, state: NodePortsState, row: int) -> tuple[PortConflict, ...]:
+    def explain(self, context: CycleContext, state: tuple[HostPort, ...], row: int) -> tuple[PortConflict, ...]:
         """Which pods of a row's node have which of the ports."""
         holders = context.table.pods.only(has_host_ports)
         columns = holders.derived(port_columns)
         return tuple(
             PortConflict(wanted, columns.distinct[columns.codes[entry]], holders[columns.pods[entry]])
-            for wanted in state.wanted
+            for wanted in state
             for entry in np.flatnonzero(_conflicting(columns, wanted) & (columns.rows == row))
         )
 
-    def facts(self, context: CycleContext, state: NodePortsState, row: int) -> Iterator[Fact]:
+    def facts(self, context: CycleContext, state: tuple[HostPort, ...], row: int) -> Iterator[Fact]:
         """The ports that other pods have."""
         for conflict in self.explain(context, state, row):
             yield PortInUse(conflict.wanted.protocol, conflict.wanted.port, reference(conflict.by))
@@ -120,15 +114,15 @@ class NodePorts:
     def on_node(
         self,
         context: CycleContext,  # noqa: ARG002 - Protocol
-        state: NodePortsState,
+        state: tuple[HostPort, ...],
         row: int,  # noqa: ARG002 - its pods say all
         pods: Sequence[Pod],
     ) -> PortsOnNode:
         """The ports of a row's node."""
-        return PortsOnNode(state.wanted, frozenset(port for pod in pods for port in host_ports(pod)))
+        return PortsOnNode(state, frozenset(port for pod in pods for port in host_ports(pod)))
 
     def changes(
-        self, situation: S, context: CycleContext, state: NodePortsState, row: int
+        self, situation: S, context: CycleContext, state: tuple[HostPort, ...], row: int
     ) -> Iterator[AppliedChange[S]]:
         """Remove the pods that have the ports."""
         holders = {conflict.by.metadata.uid: conflict.by for conflict in self.explain(context, state, row)}

@@ -87,12 +87,6 @@ _REGISTERED: Final = (
 )
 
 
-class NodeDeclaredFeaturesState(Struct, frozen=True):
-    """For Filter."""
-
-    required: frozenset[str]
-
-
 class MissingFeatures(Struct, frozen=True):
     """What a node does not declare."""
 
@@ -127,22 +121,22 @@ class NodeDeclaredFeatures:
         required = required_features(context.pod)
         if not context.features.node_declared_features or not required:
             return PreFilterResult(SKIP)
-        return PreFilterResult(state=NodeDeclaredFeaturesState(required))
+        return PreFilterResult(state=required)
 
-    def filter(self, context: CycleContext, state: NodeDeclaredFeaturesState) -> Verdicts:
+    def filter(self, context: CycleContext, state: frozenset[str]) -> Verdicts:
         """UnschedulableAndUnresolvable for each node that does not declare all of it."""
         column = context.table.nodes.derived(feature_column)
-        fits = np.fromiter((state.required <= declared for declared in column.sets), np.bool_, len(column.sets))
+        fits = np.fromiter((state <= declared for declared in column.sets), np.bool_, len(column.sets))
         codes = np.where(fits, Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE).astype(np.int8)
         return Verdicts(codes[column.codes], lambda _: (ERR_REASON_FEATURES,))
 
-    def explain(self, context: CycleContext, state: NodeDeclaredFeaturesState, row: int) -> MissingFeatures:
+    def explain(self, context: CycleContext, state: frozenset[str], row: int) -> MissingFeatures:
         """What a row's node lacks."""
         column = context.table.nodes.derived(feature_column)
         declared = column.sets[column.codes[row]]
-        return MissingFeatures(tuple(sorted(state.required)), tuple(sorted(state.required - declared)))
+        return MissingFeatures(tuple(sorted(state)), tuple(sorted(state - declared)))
 
-    def facts(self, context: CycleContext, state: NodeDeclaredFeaturesState, row: int) -> Iterator[Fact]:
+    def facts(self, context: CycleContext, state: frozenset[str], row: int) -> Iterator[Fact]:
         """The features that the node does not declare."""
         return map(MissingFeature, self.explain(context, state, row).missing)
 

@@ -1,9 +1,13 @@
-"""TaintToleration and NodeUnschedulable, and which taints tolerations leave untolerated, over a whole table.
+"""TaintToleration and NodeUnschedulable: nodes with untolerated taints are out, or come last.
+
+    Filter   a taint of effect NoSchedule or NoExecute that no toleration tolerates
+    Score    the number of PreferNoSchedule taints that no toleration with that effect, or none, tolerates;
+             normalised: 100 - 100 * number / highest number, and 100 if no node has any
 
 What tolerates what is the rule of `podrules.pod.tolerations`.
 
 Source: k8s.io/component-helpers/scheduling/corev1/helpers.go (FindMatchingUntoleratedTaint) at v0.36.3;
-pkg/scheduler/framework/plugins/helper/taint.go at v1.36.3.
+pkg/scheduler/framework/plugins/{tainttoleration,nodeunschedulable,helper} at v1.36.3.
 """
 
 from __future__ import annotations
@@ -117,10 +121,7 @@ TAINT_NODE_UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", effe
 
 
 class NodeUnschedulable:
-    """Filters by ``spec.unschedulable``: a cordoned node takes only pods that tolerate its taint.
-
-    Source: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go at v1.36.3.
-    """
+    """Filters by ``spec.unschedulable``: a cordoned node takes only pods that tolerate its taint."""
 
     name = "NodeUnschedulable"
 
@@ -153,21 +154,7 @@ def _unschedulable(nodes: Nodes) -> NDArray[np.bool_]:
     return np.fromiter((node.spec.unschedulable for node in nodes), np.bool_, len(nodes))
 
 
-# TaintToleration: nodes with untolerated taints are out, or come last.
-#
-#     Filter   a taint of effect NoSchedule or NoExecute that no toleration tolerates
-#     Score    the number of PreferNoSchedule taints that no toleration with that effect, or none, tolerates;
-#              normalised: 100 - 100 * number / highest number, and 100 if no node has any
-#
-# Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go at v1.36.3.
-
 ERR_REASON: Final = "node(s) had untolerated taint(s)"
-
-
-class TaintTolerationState(Struct, frozen=True):
-    """For Score."""
-
-    tolerations_prefer_no_schedule: tuple[Toleration, ...]
 
 
 class UntoleratedTaints(Struct, frozen=True):
@@ -233,17 +220,16 @@ class TaintToleration:
 
     def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:  # noqa: ARG002 - of all
         """The tolerations that count."""
-        return PreScoreResult(state=TaintTolerationState(_tolerations_prefer_no_schedule(context.pod.spec.tolerations)))
+        return PreScoreResult(state=_tolerations_prefer_no_schedule(context.pod.spec.tolerations))
 
     def raw_scores(
-        self, context: CycleContext, state: TaintTolerationState, feasible: NDArray[np.int32]
+        self, context: CycleContext, state: tuple[Toleration, ...], feasible: NDArray[np.int32]
     ) -> NDArray[np.int64]:
         """Untolerated PreferNoSchedule taints."""
-        tolerations = state.tolerations_prefer_no_schedule
-        return count_untolerated_taints(context.table.nodes, tolerations, (PREFER_NO_SCHEDULE,))[feasible]
+        return count_untolerated_taints(context.table.nodes, state, (PREFER_NO_SCHEDULE,))[feasible]
 
     def score(
-        self, context: CycleContext, state: TaintTolerationState, feasible: NDArray[np.int32]
+        self, context: CycleContext, state: tuple[Toleration, ...], feasible: NDArray[np.int32]
     ) -> NDArray[np.int64]:
         """Fewer of them are better."""
         return default_normalize_score(self.raw_scores(context, state, feasible), reverse=True)

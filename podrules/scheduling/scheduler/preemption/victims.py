@@ -5,8 +5,9 @@ The dry run takes pods of a node away and puts them back, and asks whether the p
 Only plugins that depend on the node's pods are asked again, and only about that node (`PodFilterPlugin.on_node`); the
 verdicts of the others are those of the cycle. Plugins that skip Filter for this pod stay skipped.
 
-Source: RunPreFilterExtensionAddPod, RunPreFilterExtensionRemovePod, RunFilterPlugins and
-RunFilterPluginsWithNominatedPods in pkg/scheduler/framework/runtime/framework.go at v1.36.3.
+Source, in pkg/scheduler/framework at v1.36.3: RunPreFilterExtensionAddPod, RunPreFilterExtensionRemovePod,
+RunFilterPlugins and RunFilterPluginsWithNominatedPods in runtime/framework.go; SelectVictimsOnNode in
+plugins/defaultpreemption/default_preemption.go; pickOneNodeForPreemption in preemption/preemption.go.
 """
 
 from __future__ import annotations
@@ -119,8 +120,6 @@ class Trials:
 #        victim that violates a budget
 #
 # Budgets are best effort: they decide which pods are put back first and which node is chosen, and protect no pod.
-#
-# Source: SelectVictimsOnNode in pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go at v1.36.3.
 
 NO_VICTIMS: Final = "No preemption victims found for incoming pod"
 _OFFSET: Final = 2**31
@@ -204,8 +203,6 @@ def select_victims_on_node(
 #     5. the latest start of the most important victims: of each node the earliest among its victims with the highest
 #        priority; a pod that has not started starts now
 #     6. any of those that are left
-#
-# Source: pickOneNodeForPreemption in pkg/scheduler/framework/preemption/preemption.go at v1.36.3.
 
 
 class Criterion(StrEnum):

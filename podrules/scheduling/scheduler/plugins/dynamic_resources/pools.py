@@ -9,7 +9,8 @@
 
 Without the gate DRAPartitionableDevices, slices with counters or with devices that choose nodes are ignored.
 
-Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go at v0.36.3 and v0.37.1.
+Source: k8s.io/dynamic-resource-allocation/structured: internal/incubating/pools_incubating.go at v0.36.3 and v0.37.1,
+internal/incubating/allocator_incubating.go and schedulerapi/types.go at v0.36.3.
 """
 
 from __future__ import annotations
@@ -231,9 +232,6 @@ def _missing_counter(counter_sets: Mapping[str, CounterSet], slices: Iterable[Re
 #     in use       a claim holds the device alone, a part of it, or some of its capacity
 #
 # Until 1.34 an invalid pool is found out when its turn comes: the search ends there with an error.
-#
-# Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go and
-# structured/schedulerapi/types.go at v0.36.3.
 
 Place = tuple[int, int, int]
 """Where a device stands: the numbers of pool, slice and device."""

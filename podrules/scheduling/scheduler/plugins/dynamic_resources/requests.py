@@ -1,4 +1,4 @@
-"""The requests of claims, checked before any allocation is tried.
+"""The requests of claims, checked before any allocation is tried, and the devices that they select.
 
     order        claims, their requests, the alternatives of a request; the constraints of a claim come last
     all devices  every device that matches, of complete and valid pools only
@@ -10,7 +10,7 @@ Without a gate:
     DRAConsumableCapacity       so is one that asks for capacity; the stable allocator passes that over
 
 Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go (Allocate,
-validateDeviceRequest) at v0.36.3, and stable/allocator_stable.go.
+validateDeviceRequest, isSelectable, selectorsMatch) at v0.36.3 and v0.37.1, and stable/allocator_stable.go.
 """
 
 from __future__ import annotations
@@ -250,9 +250,6 @@ class Requests:
 #     node         a device of a slice with per-device node selection reaches this node
 #
 # Without the gate DRADeviceBindingConditions no device with binding conditions is selected.
-#
-# Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go (isSelectable,
-# selectorsMatch) at v0.36.3 and v0.37.1.
 
 MISSING_KEY_HINT: Final = (
     ". consider using CEL optional chaining (.? followed by orValue()) "

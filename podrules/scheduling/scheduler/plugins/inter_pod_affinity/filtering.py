@@ -189,9 +189,7 @@ def _domains(table: NodeTable, counts: Counts, row: int) -> Iterable[TopologyCon
             yield TopologyConflict(key, column.values[code], int(numbers[code]))
 
 
-# InterPodAffinity on one node, while pods come and go there: only the domains of that node change.
-#
-# Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go (updateWithPod, Filter) at v1.36.3.
+# On one node, while pods come and go there, only the domains of that node change (updateWithPod).
 
 NodeCounts = Mapping[str, int]
 """Topology key to the number of the node's domain; keys that the node lacks are left out."""

@@ -3,7 +3,6 @@
 from podrules.scheduling.scheduler.plugins.volume_binding.plugin import (
     UnsuitedClaim,
     VolumeBinding,
-    VolumeBindingValues,
 )
 
-__all__ = ["UnsuitedClaim", "VolumeBinding", "VolumeBindingValues"]
+__all__ = ["UnsuitedClaim", "VolumeBinding"]

@@ -166,12 +166,6 @@ class UnsuitedClaim(Model, frozen=True):
     """Upstream's words."""
 
 
-class VolumeBindingValues(Model, frozen=True):
-    """All claims of the pod that a node does not suit; upstream stops at the first."""
-
-    problems: tuple[UnsuitedClaim, ...]
-
-
 class VolumeBinding:
     """The plugin."""
 
@@ -229,8 +223,8 @@ class VolumeBinding:
 
         return Verdicts(codes, reasons)
 
-    def explain(self, context: CycleContext, state: PodVolumeClaims, row: int) -> VolumeBindingValues:
-        """The claims that a node does not suit."""
+    def explain(self, context: CycleContext, state: PodVolumeClaims, row: int) -> tuple[UnsuitedClaim, ...]:
+        """The claims of the pod that a node does not suit; upstream stops at the first."""
         bound, delayed = find_pod_volumes(storage_index(context), state, context.features)
         problems = {
             verdict.claim.metadata.name: UnsuitedClaim(
@@ -242,12 +236,12 @@ class VolumeBinding:
             for verdict in (*bound, *delayed)
             if verdict.problems[row]
         }
-        return VolumeBindingValues(tuple(problems.values()))
+        return tuple(problems.values())
 
     def facts(self, context: CycleContext, state: PodVolumeClaims, row: int) -> Iterator[Fact]:
         """The claims that the node cannot use."""
         volumes, has = storage_index(context).volumes, context.table.nodes[row].metadata.labels
-        for entry in self.explain(context, state, row).problems:
+        for entry in self.explain(context, state, row):
             elsewhere = entry.reason == _REASONS[Problem.NODE_CONFLICT]
             labels = affinity_labels(volumes[entry.volume]) if elsewhere else {}
             there = {key: has[key] for key in labels if key in has}

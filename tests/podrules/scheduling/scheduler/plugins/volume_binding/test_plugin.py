@@ -408,7 +408,7 @@ def test_explain_names_claims_and_volumes() -> None:
     context = make_context(claiming_pod("bound-pvc", "unbound-pvc"), [NODE1, NODE2], snapshot=snapshot)
     state = VolumeBinding().pre_filter(context).state
 
-    first, second = (VolumeBinding().explain(context, state, row).problems for row in range(2))
+    first, second = (VolumeBinding().explain(context, state, row) for row in range(2))
 
     assert first == ()
     assert second == (
