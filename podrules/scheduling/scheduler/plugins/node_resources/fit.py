@@ -135,7 +135,7 @@ class NodeResourcesFit:
 
     def facts(self, context: CycleContext, state: FitState, row: int) -> Iterator[InsufficientResource]:
         """What a node has too little of, and which part of it is kept for nominated pods."""
-        # Of the pods that were nominated to the node those that the cycle has put there: they are on no node yet.
+        # Pods that were nominated to the node and that the cycle has put there: they are on no node yet.
         uids = {pod.metadata.uid for pod in nominated_rows(context).get(row, ())}
         nominated = tuple(pod for pod in context.table.pods.on(row) if pod.metadata.uid in uids) if uids else ()
         kept = self.requested_by(context, state, row, nominated) if nominated else {}
