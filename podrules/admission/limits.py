@@ -416,21 +416,18 @@ def _scopes(quota: ResourceQuota) -> Iterator[ScopedResourceSelectorRequirement]
 def _matches(pod: Pod, scope: ScopedResourceSelectorRequirement, features: Features) -> bool:
     """Whether a scope matches the pod; one that is not for pods never does (podMatchesScopeFunc)."""
     if scope.scope_name == "PriorityClass":
-        return _has_class(pod.spec.priority_class_name, scope)
+        name = pod.spec.priority_class_name
+        match scope.operator:
+            case "In":
+                return bool(name) and name in scope.values
+            case "NotIn":
+                return name not in scope.values
+            case "DoesNotExist":
+                return not name
+            case _:
+                return bool(name)
     matches = _SCOPES.get(scope.scope_name)
     return matches is not None and matches(pod, features)
-
-
-def _has_class(name: str, scope: ScopedResourceSelectorRequirement) -> bool:
-    match scope.operator:
-        case "In":
-            return bool(name) and name in scope.values
-        case "NotIn":
-            return name not in scope.values
-        case "DoesNotExist":
-            return not name
-        case _:
-            return bool(name)
 
 
 def _is_best_effort(pod: Pod, features: Features) -> bool:

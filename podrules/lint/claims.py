@@ -24,23 +24,19 @@ _ONE_WRITER: Final = frozenset(("ReadWriteOnce", READ_WRITE_ONCE_POD))
 def check_shared_claims(objects: Objects) -> Iterator[Finding]:
     """Every finding in pods that use a claim in the files."""
     for case in objects.cases:
-        yield from _shared_claims(case, objects)
-
-
-def _shared_claims(case: PodCase, objects: Objects) -> Iterator[Finding]:
-    for index, volume in enumerate(case.pod.spec.volumes):
-        if volume.persistent_volume_claim is None:
-            continue
-        name = volume.persistent_volume_claim.claim_name
-        claim = objects.claims.get((case.owner.namespace, name))
-        if claim is None or not claim.spec.access_modes or not set(claim.spec.access_modes) <= _ONE_WRITER:
-            continue
-        mode = claim.spec.access_modes[0]
-        place = case.at(f"spec.volumes[{index}].persistentVolumeClaim.claimName")
-        if case.replicas is not None and case.replicas > 1:
-            yield ClaimForOne(*place, name, mode, case.replicas)
-        elif mode == READ_WRITE_ONCE_POD and _starts_first(case):
-            yield RolloutWaitsForClaim(*place, name)
+        for index, volume in enumerate(case.pod.spec.volumes):
+            if volume.persistent_volume_claim is None:
+                continue
+            name = volume.persistent_volume_claim.claim_name
+            claim = objects.claims.get((case.owner.namespace, name))
+            if claim is None or not claim.spec.access_modes or not set(claim.spec.access_modes) <= _ONE_WRITER:
+                continue
+            mode = claim.spec.access_modes[0]
+            place = case.at(f"spec.volumes[{index}].persistentVolumeClaim.claimName")
+            if case.replicas is not None and case.replicas > 1:
+                yield ClaimForOne(*place, name, mode, case.replicas)
+            elif mode == READ_WRITE_ONCE_POD and _starts_first(case):
+                yield RolloutWaitsForClaim(*place, name)
 
 
 def check_node_names(objects: Objects) -> Iterator[Finding]:

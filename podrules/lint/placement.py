@@ -32,7 +32,12 @@ def check_placement(case: PodCase) -> Iterator[Finding]:
     """Every finding in the placement of a pod."""
     spec = case.pod.spec
     if spec.affinity is not None and spec.affinity.node_affinity is not None:
-        yield from _node_affinity(case, spec.affinity.node_affinity)
+        affinity = spec.affinity.node_affinity
+        for path, term in _node_terms(affinity):
+            accepted = _ACCEPTED if path.startswith(_REQUIRED) else _ACCEPTED_IF_PREFERRED
+            for found in term_problems(term, path):
+                if found.kind in accepted:
+                    yield UnusableNodeAffinity(*case.at(found.field), found.problem)
     for field, key in _node_keys(spec):
         if meant := meant_label(key):
             yield MisspeltLabel(*case.at(field), key, meant)
@@ -74,14 +79,6 @@ def _node_terms(affinity: NodeAffinity) -> Iterator[tuple[str, NodeSelectorTerm]
     for index, weighed in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
         if weighed.weight:
             yield f"{_PREFERRED}[{index}].preference", weighed.preference
-
-
-def _node_affinity(case: PodCase, affinity: NodeAffinity) -> Iterator[UnusableNodeAffinity]:
-    for path, term in _node_terms(affinity):
-        accepted = _ACCEPTED if path.startswith(_REQUIRED) else _ACCEPTED_IF_PREFERRED
-        for found in term_problems(term, path):
-            if found.kind in accepted:
-                yield UnusableNodeAffinity(*case.at(found.field), found.problem)
 
 
 def _host_ports(case: PodCase, replicas: int) -> Iterator[Finding]:

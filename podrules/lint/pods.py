@@ -33,7 +33,13 @@ def check_resources(case: PodCase) -> Iterator[Finding]:
     stored = stored_pod(case.pod, features=case.features)
     yield from _class(case, stored)
     if not case.features.pod_level_resources or stored.spec.resources is None:
-        yield from _half_set(case)
+        for ref in case.pod.containers():
+            own, path, name = ref.container.resources, f"{ref.field}.resources", ref.container.name
+            request, limit = own.requests.get(MEMORY), own.limits.get(MEMORY)
+            if limit is not None and request is None:
+                yield LimitWithoutRequest(*case.at(f"{path}.limits.memory"), name, limit)
+            elif request is not None and request.sign > 0 and limit is None:
+                yield RequestWithoutLimit(*case.at(f"{path}.requests.memory"), name, request)
 
 
 def _class(case: PodCase, stored: Pod) -> Iterator[Finding]:
@@ -46,16 +52,6 @@ def _class(case: PodCase, stored: Pod) -> Iterator[Finding]:
     if blockers:
         missing = dict.fromkeys(blocker.field.rpartition(".resources.")[2] for blocker in blockers)
         yield AlmostGuaranteed(*case.at(blockers[0].field), tuple(explained.spoiled_by), tuple(missing))
-
-
-def _half_set(case: PodCase) -> Iterator[Finding]:
-    for ref in case.pod.containers():
-        own, path, name = ref.container.resources, f"{ref.field}.resources", ref.container.name
-        request, limit = own.requests.get(MEMORY), own.limits.get(MEMORY)
-        if limit is not None and request is None:
-            yield LimitWithoutRequest(*case.at(f"{path}.limits.memory"), name, limit)
-        elif request is not None and request.sign > 0 and limit is None:
-            yield RequestWithoutLimit(*case.at(f"{path}.requests.memory"), name, request)
 
 
 class BestEffort(Finding, frozen=True):
@@ -147,13 +143,6 @@ _SILENT: Final = (
 
 def check_ending(case: PodCase) -> Iterator[Finding]:
     """Every finding in how a pod ends."""
-    yield from _grace(case)
-    # The DaemonSet controller writes such tolerations itself.
-    if case.owner.kind != "DaemonSet":
-        yield from _silent(case)
-
-
-def _grace(case: PodCase) -> Iterator[Finding]:
     seconds = default_grace_period(case.pod).spec.termination_grace_period_seconds or 0
     if not seconds:
         yield GraceZero(*case.at("spec.terminationGracePeriodSeconds"))
@@ -164,18 +153,17 @@ def _grace(case: PodCase) -> Iterator[Finding]:
         sleep, field = hook.sleep.seconds, f"{ref.field}.lifecycle.preStop.sleep.seconds"
         if sleep == seconds > 0:
             yield PreStopTakesGrace(*case.at(field), sleep)
-
-
-def _silent(case: PodCase) -> Iterator[Finding]:
-    """Tolerations that keep the pod on a silent node; the first match of a taint counts (GetMatchingTolerations)."""
-    kept: dict[int, list[str]] = {}
-    for taint in _SILENT:
-        tolerations = enumerate(case.pod.spec.tolerations)
-        first = next(((index, one) for index, one in tolerations if tolerates_taint(one, taint)), None)
-        if first is not None and first[1].toleration_seconds is None:
-            kept.setdefault(first[0], []).append(taint.key)
-    for index, taints in kept.items():
-        yield StaysOnSilentNode(*case.at(f"spec.tolerations[{index}]"), tuple(taints))
+    # The DaemonSet controller writes such tolerations itself.
+    if case.owner.kind != "DaemonSet":
+        # Tolerations that keep the pod on a silent node; the first match of a taint counts (GetMatchingTolerations).
+        kept: dict[int, list[str]] = {}
+        for taint in _SILENT:
+            tolerations = enumerate(case.pod.spec.tolerations)
+            first = next(((index, one) for index, one in tolerations if tolerates_taint(one, taint)), None)
+            if first is not None and first[1].toleration_seconds is None:
+                kept.setdefault(first[0], []).append(taint.key)
+        for index, taints in kept.items():
+            yield StaysOnSilentNode(*case.at(f"spec.tolerations[{index}]"), tuple(taints))
 
 
 class GraceZero(Finding, frozen=True):

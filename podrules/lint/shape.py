@@ -438,11 +438,10 @@ def _refused(position: int, kind: str, error: FieldError) -> RefusedValue:
 def _with_service_account(pod: Mapping[str, Any]) -> Mapping[str, Any]:
     """The pod with the account that admission sets before validation (plugin ServiceAccount)."""
     spec = pod.get("spec") or {}
-    if spec.get("serviceAccountName") or spec.get("serviceAccount") or not _projects_token(spec):
+    if (
+        spec.get("serviceAccountName")
+        or spec.get("serviceAccount")
+        or not any((volume or {}).get("projected") for volume in spec.get("volumes") or ())
+    ):
         return pod
     return {**pod, "spec": {**spec, "serviceAccountName": "default"}}
-
-
-def _projects_token(spec: Mapping[str, Any]) -> bool:
-    """Whether the account matters: the API server requires one for a volume with its token."""
-    return any((volume or {}).get("projected") for volume in spec.get("volumes") or ())

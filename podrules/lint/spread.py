@@ -87,17 +87,17 @@ def check_spread(case: PodCase) -> Iterator[Finding]:
         if miss is not None:
             yield SpreadMissesOwnPod(*case.at(path + miss.field), miss)
         elif constraint.when_unsatisfiable == DO_NOT_SCHEDULE:
-            yield from _hard(case, constraint, path)
-
-
-def _hard(case: PodCase, constraint: TopologySpreadConstraint, path: str) -> Iterator[Finding]:
-    selector = constraint.label_selector or LabelSelector()
-    keys = {*constraint.match_label_keys, *(term.key for term in selector.match_expressions), *selector.match_labels}
-    if _rolls(case) and HASH_LABEL not in keys:
-        yield SpreadCountsOldPods(*case.at(path), constraint.topology_key)
-    for term in _anti_affinity(case):
-        if term.topology_key == constraint.topology_key and _selects_the_same(term, constraint):
-            yield SpreadIsRedundant(*case.at(path), constraint.topology_key)
+            selector = constraint.label_selector or LabelSelector()
+            keys = {
+                *constraint.match_label_keys,
+                *(term.key for term in selector.match_expressions),
+                *selector.match_labels,
+            }
+            if _rolls(case) and HASH_LABEL not in keys:
+                yield SpreadCountsOldPods(*case.at(path), constraint.topology_key)
+            for term in _anti_affinity(case):
+                if term.topology_key == constraint.topology_key and _selects_the_same(term, constraint):
+                    yield SpreadIsRedundant(*case.at(path), constraint.topology_key)
 
 
 def _rolls(case: PodCase) -> bool:

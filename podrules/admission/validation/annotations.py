@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from podrules.admission.validation.affinity import validate_tolerations
-from podrules.admission.validation.errors import invalid, quoted
+from podrules.admission.validation.errors import invalid, malformed, quoted
 from podrules.admission.validation.formats import relative_path
 from podrules.admission.validation.security import (
     APP_ARMOR_CONTAINER,
@@ -51,7 +51,9 @@ def validate_pod_annotations(pod: PodContext) -> Iterator[FieldError]:
     if annotations.get(_TOLERATIONS):
         yield from _tolerations(path, annotations[_TOLERATIONS], pod)
     cost = annotations.get(_DELETION_COST)
-    if cost is not None and not _is_cost(cost):
+    if cost is not None and not (
+        re.fullmatch("0|-0{0,99}[0-9]{1,10}|[1-9][0-9]{0,9}", cost) is not None and int(cost) in _INT32
+    ):
         yield invalid(f"{path}[{_DELETION_COST}]", cost, "must be a 32bit integer")
     if SECCOMP_POD in annotations:
         yield from _seccomp(f"{path}.{SECCOMP_POD}", annotations[SECCOMP_POD])
@@ -60,7 +62,12 @@ def validate_pod_annotations(pod: PodContext) -> Iterator[FieldError]:
             yield from _seccomp(f"{path}.{key}", profile)
     for key, profile in annotations.items():
         if key.startswith(APP_ARMOR_CONTAINER):
-            yield from _app_armor(f"{path}[{key}]", key.removeprefix(APP_ARMOR_CONTAINER), profile, pod)
+            place = f"{path}[{key}]"
+            name = key.removeprefix(APP_ARMOR_CONTAINER)
+            if all(container.text("name") != name for container in pod.every_container()):
+                yield invalid(place, name, "container not found")
+            if profile not in _APP_ARMOR_PROFILES and not profile.startswith(LOCALHOST):
+                yield invalid(place, profile, f"invalid AppArmor profile name: {quoted(profile)}")
 
 
 def _tolerations(path: str, text: str, pod: PodContext) -> Iterator[FieldError]:
@@ -74,10 +81,6 @@ def _tolerations(path: str, text: str, pod: PodContext) -> Iterator[FieldError]:
         yield FieldError(f"{path}.{_TOLERATIONS}{field.removeprefix('tolerations')}", problem)
 
 
-def _is_cost(text: str) -> bool:
-    return re.fullmatch("0|-0{0,99}[0-9]{1,10}|[1-9][0-9]{0,9}", text) is not None and int(text) in _INT32
-
-
 def _seccomp(place: str, profile: str) -> Iterator[FieldError]:
     if profile in SECCOMP_DEFAULTS or profile == UNCONFINED:
         return
@@ -85,15 +88,7 @@ def _seccomp(place: str, profile: str) -> Iterator[FieldError]:
         yield invalid(place, profile, "must be a valid seccomp profile")
         return
     local = profile.removeprefix(LOCALHOST)
-    for problem in relative_path(local):
-        yield invalid(place, local, problem)
-
-
-def _app_armor(place: str, name: str, profile: str, pod: PodContext) -> Iterator[FieldError]:
-    if all(container.text("name") != name for container in pod.every_container()):
-        yield invalid(place, name, "container not found")
-    if profile not in _APP_ARMOR_PROFILES and not profile.startswith(LOCALHOST):
-        yield invalid(place, profile, f"invalid AppArmor profile name: {quoted(profile)}")
+    yield from malformed(place, local, relative_path(local))
 
 
 # Decodes JSON within an annotation as Go does, and says in Go's words why it cannot.
@@ -215,7 +210,9 @@ class _Scanner:
             case b'"':
                 self._string()
             case b"t" | b"f" | b"n":
-                self._literal({b"t": "true", b"f": "false", b"n": "null"}[first])
+                word = {b"t": "true", b"f": "false", b"n": "null"}[first]
+                for letter in word[1:]:
+                    self._need(letter, f"in literal {word} (expecting {letter!r})")
             case _:
                 self._number(first)
 
@@ -245,10 +242,6 @@ class _Scanner:
                     self._need("[0-9A-Fa-f]", r"in \u hexadecimal character escape")
             else:
                 self._need(r'["\\/bfnrt]', "in string escape code")
-
-    def _literal(self, word: str) -> None:
-        for letter in word[1:]:
-            self._need(letter, f"in literal {word} (expecting {letter!r})")
 
     def _number(self, first: bytes) -> None:
         if first == b"-":

@@ -1,15 +1,18 @@
-"""How the API server validates a HorizontalPodAutoscaler of autoscaling/v2.
+"""How the API server validates a HorizontalPodAutoscaler of autoscaling/v2 and of autoscaling/v1.
+
+One of v1 is converted first: its target for the CPU is a metric, and annotations have the metrics and the behavior that
+v1 has no fields for. An annotation that cannot be read is left alone.
 
 Source: pkg/apis/autoscaling/validation/validation.go (ValidateHorizontalPodAutoscaler),
-pkg/apis/autoscaling/v2/{defaults,zz_generated.validations}.go and
+pkg/apis/autoscaling/v2/{defaults,zz_generated.validations}.go, pkg/apis/autoscaling/v1/conversion.go and
 pkg/registry/autoscaling/horizontalpodautoscaler/strategy.go at v1.37.1.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
@@ -18,8 +21,9 @@ from podrules.admission.validation.errors import (
     forbidden,
     invalid,
     required,
-    unsupported,
+    validate_enum,
     validate_format,
+    validate_required,
     validate_word,
 )
 from podrules.admission.validation.formats import dns_label, dns_subdomain, path_segment_name
@@ -39,31 +43,70 @@ _MAX_WINDOW: Final = 3600
 _SELECT_POLICIES: Final = ("Disabled", "Max", "Min")
 _POLICY_TYPES: Final = ("Percent", "Pods")
 _TARGET_TYPES: Final = frozenset({"Utilization", "Value", "AverageValue"})
-SOURCES: Final = {
-    "Object": "object",
-    "External": "external",
-    "Pods": "pods",
-    "Resource": "resource",
-    "ContainerResource": "containerResource",
+
+
+class _Source(NamedTuple):
+    """The rules of a metric's source for its target."""
+
+    kind: str
+    """The type of metric that has the source."""
+    either: tuple[str, ...]
+    """The fields of the target; one of them is set."""
+    missing: str
+    """The field that is missing where none is set."""
+    none_set: str
+    excess: str = ""
+    """The field that is too many where all are set; empty: all may be."""
+    all_set: str = ""
+
+
+_EITHER_VALUE: Final = "must set either a target value for metric or a per-pod target"
+_BOTH_VALUES: Final = "may not set both a target value for metric and a per-pod target"
+_EITHER_RAW: Final = "must set either a target raw value or a target utilization"
+_BOTH_RAW: Final = "may not set both a target raw value and a target utilization"
+_VALUES: Final = ("value", "averageValue")
+_USAGE: Final = ("averageUtilization", "averageValue")
+_SOURCES: Final = {
+    "object": _Source("Object", _VALUES, "averageValue", "must set either a target value or averageValue"),
+    "external": _Source("External", _VALUES, "averageValue", _EITHER_VALUE, "value", _BOTH_VALUES),
+    "pods": _Source("Pods", _VALUES[1:], "averageValue", "must specify a positive target averageValue"),
+    "resource": _Source("Resource", _USAGE, "averageUtilization", _EITHER_RAW, "averageValue", _BOTH_RAW),
+    "containerResource": _Source(
+        "ContainerResource", _USAGE, "averageUtilization", _EITHER_RAW, "averageValue", _BOTH_RAW
+    ),
 }
-"""The types of metrics, and the field of each, in upstream's order."""
+"""The sources of metrics, in upstream's order."""
+_FIELDS: Final = {source.kind: name for name, source in _SOURCES.items()}
 
 
 def validate_horizontal_pod_autoscaler(autoscaler: View, rules: Rules) -> Iterator[FieldError]:
     """Hold a HorizontalPodAutoscaler of autoscaling/v2 against its rules."""
     yield from validate_object_meta(autoscaler.struct("metadata"), rules, dns_subdomain)
     spec = autoscaler.struct("spec")
-    bounds = tuple(_bounds(spec, rules))
+    written, most = spec.number("minReplicas"), spec.number("maxReplicas") or 0
+    least = 1 if written is None else written
+    bounds = tuple(_bounds(spec, least, most, rules))
     if rules.minor < _DECLARED_SINCE:
         yield from bounds
-    yield from _spec(spec, rules)
+    if most < least:
+        yield invalid(spec.at("maxReplicas"), most, "must be greater than or equal to `minReplicas`")
+    target = spec.struct("scaleTargetRef")
+    yield from _reference(target, empty_group=target.text("kind") == "ReplicationController")
+    metrics = spec.structs("metrics")
+    for metric in metrics:
+        yield from _metric(metric, rules)
+    if least == 0 and not any(metric.text("type") in {"Object", "External"} for metric in metrics):
+        words = "must specify at least one Object or External metric to support scaling to zero replicas"
+        yield forbidden(spec.at("metrics"), words)
+    behavior = spec.struct("behavior")
+    for name in filter(behavior.has, ("scaleUp", "scaleDown")):
+        yield from _scaling(behavior.struct(name), rules)
     if rules.minor >= _DECLARED_SINCE:
         yield from bounds
 
 
-def _bounds(spec: View, rules: Rules) -> Iterator[FieldError]:
-    least, most, path = _min_replicas(spec), spec.number("maxReplicas") or 0, spec.at("maxReplicas")
-    lowest = 0 if rules.on("HPAScaleToZero") else 1
+def _bounds(spec: View, least: int, most: int, rules: Rules) -> Iterator[FieldError]:
+    lowest, path = 0 if rules.on("HPAScaleToZero") else 1, spec.at("maxReplicas")
     if least < lowest:
         yield invalid(spec.at("minReplicas"), least, f"must be greater than or equal to {lowest}")
     if most > 0:
@@ -76,36 +119,10 @@ def _bounds(spec: View, rules: Rules) -> Iterator[FieldError]:
         yield required(path, "" if rules.minor >= _DECLARED_SINCE else "must be set and greater than 0")
 
 
-def _min_replicas(spec: View) -> int:
-    least = spec.number("minReplicas")
-    return 1 if least is None else least
-
-
-def _spec(spec: View, rules: Rules) -> Iterator[FieldError]:
-    most = spec.number("maxReplicas") or 0
-    if most < _min_replicas(spec):
-        yield invalid(spec.at("maxReplicas"), most, "must be greater than or equal to `minReplicas`")
-    target = spec.struct("scaleTargetRef")
-    yield from _reference(target, empty_group=target.text("kind") == "ReplicationController")
-    metrics = spec.structs("metrics")
-    for metric in metrics:
-        yield from _metric(metric, rules)
-    if _min_replicas(spec) == 0 and not any(metric.text("type") in {"Object", "External"} for metric in metrics):
-        words = "must specify at least one Object or External metric to support scaling to zero replicas"
-        yield forbidden(spec.at("metrics"), words)
-    behavior = spec.struct("behavior")
-    for name in ("scaleUp", "scaleDown"):
-        if behavior.has(name):
-            yield from _scaling_rules(behavior.struct(name), rules)
-
-
 def _reference(reference: View, *, empty_group: bool) -> Iterator[FieldError]:
     for name in ("kind", "name"):
-        value = reference.text(name)
-        if not value:
-            yield required(reference.at(name))
-        for problem in path_segment_name(value):
-            yield invalid(reference.at(name), value, problem)
+        yield from validate_required(reference, name)
+        yield from validate_format(reference, name, path_segment_name)
     version = reference.text("apiVersion")
     group, _, rest = version.partition("/")
     if "/" in rest:
@@ -115,15 +132,13 @@ def _reference(reference: View, *, empty_group: bool) -> Iterator[FieldError]:
 
 
 def _metric(metric: View, rules: Rules) -> Iterator[FieldError]:
-    kind, path = metric.text("type"), metric.at("type")
-    if not kind:
-        yield required(path, "must specify a metric source type")
-    if kind not in SOURCES:
-        yield unsupported(path, kind, sorted(SOURCES))
-    present = [name for name in SOURCES.values() if metric.has(name)]
+    kind = metric.text("type")
+    yield from validate_required(metric, "type", detail="must specify a metric source type")
+    yield from validate_enum(metric, "type", sorted(_FIELDS))
+    present = list(filter(metric.has, _SOURCES))
     if present:
-        yield from _CHECKS[present[0]](metric.struct(present[0]), rules)
-    expected = SOURCES.get(kind, "")
+        yield from _source(present[0], metric.struct(present[0]), rules)
+    expected = _FIELDS.get(kind, "")
     if expected and expected not in present:
         yield required(metric.at(expected), "must populate information for the given metric source")
     if len(present) > 1:
@@ -132,132 +147,63 @@ def _metric(metric: View, rules: Rules) -> Iterator[FieldError]:
                 yield forbidden(metric.at(name), "must populate the given metric source only")
 
 
-def _object(source: View, _rules: Rules) -> Iterator[FieldError]:
-    yield from _reference(source.struct("describedObject"), empty_group=True)
-    yield from _identifier(source)
-    yield from _target(source)
-    target = source.struct("target")
-    if not target.has("value") and not target.has("averageValue"):
-        yield required(target.at("averageValue"), "must set either a target value or averageValue")
-
-
-def _external(source: View, _rules: Rules) -> Iterator[FieldError]:
-    yield from _identifier(source)
-    yield from _target(source)
-    target = source.struct("target")
-    value, average = target.has("value"), target.has("averageValue")
-    if not value and not average:
-        yield required(target.at("averageValue"), "must set either a target value for metric or a per-pod target")
-    if value and average:
-        yield forbidden(target.at("value"), "may not set both a target value for metric and a per-pod target")
-
-
-def _pods(source: View, _rules: Rules) -> Iterator[FieldError]:
-    yield from _identifier(source)
-    yield from _target(source)
-    target = source.struct("target")
-    if not target.has("averageValue"):
-        yield required(target.at("averageValue"), "must specify a positive target averageValue")
-
-
-def _resource(source: View, _rules: Rules) -> Iterator[FieldError]:
-    if not source.text("name"):
-        yield required(source.at("name"), "must specify a resource name")
-    yield from _target(source)
-    yield from _utilization(source.struct("target"))
-
-
-def _container_resource(source: View, rules: Rules) -> Iterator[FieldError]:
-    name = source.text("name")
-    if name:
-        yield from validate_container_resource_name(name, source.at("name"), rules)
+def _source(name: str, source: View, rules: Rules) -> Iterator[FieldError]:
+    """Hold a source against its rules: what it measures, and the target."""
+    if name == "object":
+        yield from _reference(source.struct("describedObject"), empty_group=True)
+    if name in {"resource", "containerResource"}:
+        yield from validate_required(source, "name", detail="must specify a resource name")
     else:
-        yield required(source.at("name"), "must specify a resource name")
-    if not source.text("container"):
-        yield required(source.at("container"), "must specify a container")
-    yield from validate_format(source, "container", dns_label)
-    yield from _target(source)
-    yield from _utilization(source.struct("target"))
-
-
-_CHECKS: Final[Mapping[str, Callable[[View, Rules], Iterator[FieldError]]]] = {
-    "object": _object,
-    "external": _external,
-    "pods": _pods,
-    "resource": _resource,
-    "containerResource": _container_resource,
-}
-
-
-def _identifier(source: View) -> Iterator[FieldError]:
-    metric = source.struct("metric")
-    name = metric.text("name")
-    if not name:
-        yield required(metric.at("name"), "must specify a metric name")
-    for problem in path_segment_name(name):
-        yield invalid(metric.at("name"), name, problem)
-
-
-def _target(source: View) -> Iterator[FieldError]:
+        metric = source.struct("metric")
+        yield from validate_required(metric, "name", detail="must specify a metric name")
+        yield from validate_format(metric, "name", path_segment_name)
+    if name == "containerResource":
+        if source.text("name"):
+            yield from validate_container_resource_name(source.text("name"), source.at("name"), rules)
+        yield from validate_required(source, "container", detail="must specify a container")
+        yield from validate_format(source, "container", dns_label)
     target = source.struct("target")
     kind = target.text("type")
-    if not kind:
-        yield required(target.at("type"), "must specify a metric target type")
+    yield from validate_required(target, "type", detail="must specify a metric target type")
     if kind not in _TARGET_TYPES:
         yield invalid(target.at("type"), TypedText(kind), "must be either Utilization, Value, or AverageValue")
-    for name in ("value", "averageValue"):
-        amount = target.quantity(name)
+    for field in _VALUES:
+        amount = target.quantity(field)
         if amount is not None and amount.sign != 1:
-            yield invalid(target.at(name), amount, "must be positive")
+            yield invalid(target.at(field), amount, "must be positive")
     utilization = target.number("averageUtilization")
     if utilization is not None and utilization < 1:
         yield invalid(target.at("averageUtilization"), utilization, "must be greater than 0")
+    rule = _SOURCES[name]
+    given = list(filter(target.has, rule.either))
+    if not given:
+        yield required(target.at(rule.missing), rule.none_set)
+    elif rule.excess and len(given) == len(rule.either):
+        yield forbidden(target.at(rule.excess), rule.all_set)
 
 
-def _utilization(target: View) -> Iterator[FieldError]:
-    utilization, average = target.has("averageUtilization"), target.has("averageValue")
-    if not utilization and not average:
-        yield required(target.at("averageUtilization"), "must set either a target raw value or a target utilization")
-    if utilization and average:
-        yield forbidden(target.at("averageValue"), "may not set both a target raw value and a target utilization")
-
-
-def _scaling_rules(scaling: View, rules: Rules) -> Iterator[FieldError]:
+def _scaling(scaling: View, rules: Rules) -> Iterator[FieldError]:
     window, path = scaling.number("stabilizationWindowSeconds"), scaling.at("stabilizationWindowSeconds")
     if window is not None and window < 0:
         yield invalid(path, window, "must be greater than or equal to zero")
     if window is not None and window > _MAX_WINDOW:
         yield invalid(path, window, f"must be less than or equal to {_MAX_WINDOW}")
     yield from validate_word(scaling, "selectPolicy", _SELECT_POLICIES)
-    policies = scaling.structs("policies")
-    if scaling.has("policies") and not policies:
-        yield required(scaling.at("policies"), "must specify at least one Policy")
-    for policy in policies:
-        yield from _scaling_policy(policy)
+    if scaling.has("policies"):
+        yield from validate_required(scaling, "policies", detail="must specify at least one Policy")
+    for policy in scaling.structs("policies"):
+        yield from validate_enum(policy, "type", _POLICY_TYPES)
+        for name in ("value", "periodSeconds"):
+            number = policy.number(name) or 0
+            if number <= 0:
+                yield invalid(policy.at(name), number, "must be greater than zero")
+        period = policy.number("periodSeconds") or 0
+        if period > _MAX_PERIOD:
+            yield invalid(policy.at("periodSeconds"), period, f"must be less than or equal to {_MAX_PERIOD}")
     tolerance = scaling.quantity("tolerance") if rules.on("HPAConfigurableTolerance") else None
     if tolerance is not None:
         yield from validate_nonnegative_quantity(tolerance, scaling.at("tolerance"))
 
-
-def _scaling_policy(policy: View) -> Iterator[FieldError]:
-    kind = policy.text("type")
-    if kind not in _POLICY_TYPES:
-        yield unsupported(policy.at("type"), kind, _POLICY_TYPES)
-    for name in ("value", "periodSeconds"):
-        number = policy.number(name) or 0
-        if number <= 0:
-            yield invalid(policy.at(name), number, "must be greater than zero")
-    period = policy.number("periodSeconds") or 0
-    if period > _MAX_PERIOD:
-        yield invalid(policy.at("periodSeconds"), period, f"must be less than or equal to {_MAX_PERIOD}")
-
-
-# How the API server validates a HorizontalPodAutoscaler of autoscaling/v1.
-#
-# It is converted first: its target for the CPU is a metric, and annotations have the metrics and the behavior that v1 has
-# no fields for. An annotation that cannot be read is left alone.
-#
-# Source: pkg/apis/autoscaling/v1/conversion.go at v1.37.1.
 
 _ZERO_DROPPED_SINCE: Final = 36
 """The minor since which an object's average in v1 makes its value of 0 an absent one."""
@@ -269,16 +215,24 @@ def validate_horizontal_pod_autoscaler_v1(autoscaler: View, rules: Rules) -> Ite
     """Hold a HorizontalPodAutoscaler of autoscaling/v1 against the rules for v2."""
     spec = dict(autoscaler.struct("spec").content)
     annotations = autoscaler.struct("metadata").texts_by_key("annotations")
-    spec["metrics"] = _metrics_of_v1(annotations.get(_METRICS_ANNOTATION, ""), rules)
+    found = _fitting(annotations.get(_METRICS_ANNOTATION, ""), list[_MetricV1 | None]) or ()
+    spec["metrics"] = [
+        {"type": metric.get("type")}
+        | {name: _source_of_v1(name, metric[name], rules) for name in _SOURCES if metric.get(name) is not None}
+        for metric in (one or {} for one in found)
+    ]
     utilization = spec.get("targetCPUUtilizationPercentage")
     if utilization is not None:
         target = {"type": "Utilization", "averageUtilization": utilization}
         spec["metrics"].append({"type": "Resource", "resource": {"name": "cpu", "target": target}})
-    spec["behavior"] = _behavior_of_v1(annotations.get(_BEHAVIOR_ANNOTATION, ""))
+    spec["behavior"] = _fitting(annotations.get(_BEHAVIOR_ANNOTATION, ""), _Behavior) or {}
+    for scaling in spec["behavior"].values():
+        if isinstance(scaling, dict):
+            scaling["policies"] = scaling.get("policies") or []
     return validate_horizontal_pod_autoscaler(View({**autoscaler.content, "spec": spec}, autoscaler.path), rules)
 
 
-class _Source(Struct, rename="camel"):
+class _SourceV1(Struct, rename="camel"):
     """The fields of all of v1's sources of metrics. What they have is only read to see whether it fits."""
 
     target: dict[str, Any] | None = None
@@ -291,13 +245,13 @@ class _Source(Struct, rename="camel"):
     target_average_utilization: int | None = None
 
 
-class _Metric(Struct, rename="camel"):
+class _MetricV1(Struct, rename="camel"):
     type: str = ""
-    object: _Source | None = None
-    external: _Source | None = None
-    pods: _Source | None = None
-    resource: _Source | None = None
-    container_resource: _Source | None = None
+    object: _SourceV1 | None = None
+    external: _SourceV1 | None = None
+    pods: _SourceV1 | None = None
+    resource: _SourceV1 | None = None
+    container_resource: _SourceV1 | None = None
 
 
 class _Policy(Struct, rename="camel"):
@@ -318,11 +272,6 @@ class _Behavior(Struct, rename="camel"):
     scale_down: _Scaling | None = None
 
 
-def _metrics_of_v1(annotation: str, rules: Rules) -> list[dict[str, Any]]:
-    found = _fitting(annotation, list[_Metric | None]) or ()
-    return [_metric_of_v1(metric or {}, rules) for metric in found]
-
-
 def _fitting(annotation: str, kind: Any) -> Any:
     """What an annotation has as JSON; None where it is none of the kind."""
     try:
@@ -331,11 +280,6 @@ def _fitting(annotation: str, kind: Any) -> Any:
     except (ValueError, DecodeError, RecursionError):
         return None
     return found
-
-
-def _metric_of_v1(metric: Mapping[str, Any], rules: Rules) -> dict[str, Any]:
-    sources = {name: metric[name] for name in SOURCES.values() if metric.get(name) is not None}
-    return {"type": metric.get("type")} | {name: _source_of_v1(name, one, rules) for name, one in sources.items()}
 
 
 def _source_of_v1(name: str, source: Mapping[str, Any], rules: Rules) -> dict[str, Any]:
@@ -359,17 +303,9 @@ def _source_of_v1(name: str, source: Mapping[str, Any], rules: Rules) -> dict[st
     return {**source, "describedObject": source.get("target"), "metric": metric, "target": target}
 
 
-def _behavior_of_v1(annotation: str) -> Any:
-    behavior = _fitting(annotation, _Behavior) or {}
-    for scaling in behavior.values():
-        if isinstance(scaling, dict):
-            scaling["policies"] = scaling.get("policies") or []
-    return behavior
-
-
 _NAMES: Final = {
     name.lower(): name
-    for kind in (_Source, _Metric, _Policy, _Scaling, _Behavior)
+    for kind in (_SourceV1, _MetricV1, _Policy, _Scaling, _Behavior)
     for name in kind.__struct_encode_fields__
 }
 

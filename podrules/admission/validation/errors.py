@@ -94,6 +94,11 @@ def unsupported(field: str, value: Any, supported: Iterable[str], *, typed: bool
     return FieldError(field, _with(f"Unsupported value: {shown}", f"supported values: {words}" if words else ""))
 
 
+def malformed(field: str, value: Any, problems: Iterable[str]) -> Iterator[FieldError]:
+    """An error for each problem of a value, as `podrules.admission.validation.formats` finds them."""
+    return (invalid(field, value, problem) for problem in problems)
+
+
 def duplicate(field: str, value: Any) -> FieldError:
     """A value that has to be unique, and is there twice."""
     return FieldError(field, f"Duplicate value: {_shown(value)}")
@@ -133,6 +138,18 @@ def validate_nonnegative(struct: View, name: str) -> Iterator[FieldError]:
         yield invalid(struct.at(name), value, "must be greater than or equal to 0")
 
 
+def validate_required(struct: View, *names: str, detail: str = "") -> Iterator[FieldError]:
+    """Hold fields against the rule that they are there; an empty text or list is absent."""
+    return (required(struct.at(name), detail) for name in names if not struct.content.get(name))
+
+
+def validate_enum(struct: View, name: str, known: Collection[str], default: str = "") -> Iterator[FieldError]:
+    """Hold a word against the words that there are; an empty one is the default."""
+    word = struct.text(name, default)
+    if word not in known:
+        yield unsupported(struct.at(name), word, known)
+
+
 def validate_word(struct: View, name: str, known: Collection[str]) -> Iterator[FieldError]:
     """Hold a pointer to a word against the words that there are; an empty one is none of them."""
     word = struct.pointer(name)
@@ -141,16 +158,9 @@ def validate_word(struct: View, name: str, known: Collection[str]) -> Iterator[F
 
 
 def validate_format(struct: View, name: str, problems: Callable[[str], Problems]) -> Iterator[FieldError]:
-    """Hold a text against a form; an empty one is an absent one.
-
-    Args:
-        struct: It has the field.
-        name: Of the field.
-        problems: What is wrong with a text, as of `podrules.admission.validation.formats`.
-    """
+    """Hold a text against a form of `podrules.admission.validation.formats`; an empty one is absent."""
     text = struct.text(name)
-    for problem in problems(text) if text else ():
-        yield invalid(struct.at(name), text, problem)
+    return malformed(struct.at(name), text, problems(text) if text else ())
 
 
 # How the API server validates values that are a number or a share, such as ``maxUnavailable``.

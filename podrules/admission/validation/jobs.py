@@ -17,11 +17,13 @@ from podrules.admission.validation.errors import (
     TypedText,
     duplicate,
     invalid,
+    malformed,
     quoted,
     required,
     too_long,
     too_many,
     unsupported,
+    validate_enum,
     validate_nonnegative,
     validate_word,
 )
@@ -144,14 +146,16 @@ def validate_cron_job(cron_job: View, rules: Rules) -> Iterator[FieldError]:
     yield from validate_object_meta(meta, rules, dns_subdomain)
     schedule, path = spec.text("schedule"), spec.at("schedule")
     if schedule:
-        yield from _schedule(schedule, path)
+        problem = schedule_problem(schedule)
+        if problem:
+            yield invalid(path, schedule, problem)
+        if "TZ" in schedule:
+            yield invalid(path, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
     elif rules.minor < _DECLARED_SINCE:
         yield required(path)
     yield from validate_nonnegative(spec, "startingDeadlineSeconds")
     yield from _time_zone(spec)
-    policy = spec.text("concurrencyPolicy", _CONCURRENCY[0])
-    if policy not in _CONCURRENCY:
-        yield unsupported(spec.at("concurrencyPolicy"), policy, _CONCURRENCY)
+    yield from validate_enum(spec, "concurrencyPolicy", _CONCURRENCY, _CONCURRENCY[0])
     yield from _job_template(spec.struct("jobTemplate").struct("spec"), rules)
     yield from validate_nonnegative(spec, "successfulJobsHistoryLimit")
     yield from validate_nonnegative(spec, "failedJobsHistoryLimit")
@@ -169,14 +173,6 @@ def _job_template(spec: View, rules: Rules) -> Iterator[FieldError]:
         yield invalid(selector.path, shown_selector(selector), "`selector` will be auto-generated")
     if spec.flag("manualSelector"):
         yield unsupported(spec.at("manualSelector"), value=True, supported=("nil", "false"))
-
-
-def _schedule(schedule: str, path: str) -> Iterator[FieldError]:
-    problem = schedule_problem(schedule)
-    if problem:
-        yield invalid(path, schedule, problem)
-    if "TZ" in schedule:
-        yield invalid(path, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
 
 
 def _time_zone(spec: View) -> Iterator[FieldError]:
@@ -226,8 +222,7 @@ def _managed_by(spec: View) -> Iterator[FieldError]:
     elif not domain or not rest:
         yield invalid(path, manager, 'must be a domain-prefixed path (such as "acme.io/foo")')
     else:
-        for problem in dns_subdomain(domain):
-            yield invalid(path, domain, problem)
+        yield from malformed(path, domain, dns_subdomain(domain))
         if not re.fullmatch(_HTTP_PATH, rest):
             yield invalid(path, rest, f"Invalid path (regex used for validation is '{_HTTP_PATH}')")
     if size(manager) > _MAX_MANAGER:
@@ -308,19 +303,16 @@ def validate_pod_failure_policy(spec: View, rules: Rules) -> Iterator[FieldError
         yield too_many(policy.at("rules"), len(entries), _MAX_RULES)
     names = {container.text("name") for name in ("containers", "initContainers") for container in pod.structs(name)}
     for entry in entries:
-        yield from _action(entry, per_index=spec.has("backoffLimitPerIndex"))
+        per_index = spec.has("backoffLimitPerIndex")
+        action, path = entry.text("action"), entry.at("action")
+        if not action:
+            yield required(path, _valid(_ACTIONS))
+        elif action == _FAIL_INDEX:
+            if not per_index:
+                yield invalid(path, TypedText(action), "requires the backoffLimitPerIndex to be set")
+        elif action not in _ACTIONS:
+            yield unsupported(path, action, _ACTIONS)
         yield from _rule(entry, names, rules)
-
-
-def _action(entry: View, *, per_index: bool) -> Iterator[FieldError]:
-    action, path = entry.text("action"), entry.at("action")
-    if not action:
-        yield required(path, _valid(_ACTIONS))
-    elif action == _FAIL_INDEX:
-        if not per_index:
-            yield invalid(path, TypedText(action), "requires the backoffLimitPerIndex to be set")
-    elif action not in _ACTIONS:
-        yield unsupported(path, action, _ACTIONS)
 
 
 def _valid(words: Iterable[str]) -> str:
@@ -334,21 +326,16 @@ def _rule(entry: View, names: Collection[str], rules: Rules) -> Iterator[FieldEr
     if len(conditions) > _MAX_CONDITIONS:
         yield too_many(entry.at("onPodConditions"), len(conditions), _MAX_CONDITIONS)
     for condition in conditions:
-        yield from _condition(condition, rules)
+        kind, status = condition.text("type"), condition.text("status", "True")
+        yield from malformed(condition.at("type"), kind, qualified_name(kind, rules))
+        if status not in _STATUSES:
+            yield unsupported(condition.at("status"), status, _STATUSES)
     if codes and conditions:
         words = "specifying both OnExitCodes and OnPodConditions is not supported"
         yield FieldError(entry.path, f"Invalid value: {words}")
     if not codes and not conditions:
         words = "specifying one of OnExitCodes and OnPodConditions is required"
         yield FieldError(entry.path, f"Invalid value: {words}")
-
-
-def _condition(condition: View, rules: Rules) -> Iterator[FieldError]:
-    kind, status = condition.text("type"), condition.text("status", "True")
-    for problem in qualified_name(kind, rules):
-        yield invalid(condition.at("type"), kind, problem)
-    if status not in _STATUSES:
-        yield unsupported(condition.at("status"), status, _STATUSES)
 
 
 def _exit_codes(codes: View, names: Collection[str]) -> Iterator[FieldError]:
@@ -409,8 +396,7 @@ def _success(entry: View, count: int | None, indexes: str | None, completions: i
     if count is None:
         return
     path = entry.at("succeededCount")
-    if count < 0:
-        yield invalid(path, count, "must be greater than or equal to 0")
+    yield from validate_nonnegative(entry, "succeededCount")
     if count > completions:
         words = f"must be less than or equal to {completions} (the number of specified completions)"
         yield invalid(path, count, words)
@@ -427,25 +413,20 @@ def _count(indexes: str, completions: int) -> int:
     """
     last, total = None, 0
     for interval in indexes.split(",") if indexes else ():
-        first, end = _interval(interval, completions)
-        if last is not None and last >= first:
-            raise ValueError(f"non-increasing order, previous: {last}, current: {first}")
-        total += end - first + 1
+        first, *rest = interval.split("-")
+        if len(rest) > 1:
+            words = "violates the requirement that an index interval can have at most two parts separated by '-'"
+            raise ValueError(f"the fragment {quoted(interval)} {words}")
+        start = end = _index(first, completions)
+        if rest:
+            end = _index(rest[0], completions)
+            if start >= end:
+                raise ValueError(f"non-increasing order, previous: {start}, current: {end}")
+        if last is not None and last >= start:
+            raise ValueError(f"non-increasing order, previous: {last}, current: {start}")
+        total += end - start + 1
         last = end
     return total
-
-
-def _interval(text: str, completions: int) -> tuple[int, int]:
-    first, *rest = text.split("-")
-    if len(rest) > 1:
-        words = "violates the requirement that an index interval can have at most two parts separated by '-'"
-        raise ValueError(f"the fragment {quoted(text)} {words}")
-    start = end = _index(first, completions)
-    if rest:
-        end = _index(rest[0], completions)
-        if start >= end:
-            raise ValueError(f"non-increasing order, previous: {start}, current: {end}")
-    return start, end
 
 
 def _index(text: str, completions: int) -> int:

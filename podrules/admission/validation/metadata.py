@@ -1,7 +1,8 @@
-"""How the API server validates an object's metadata, labels and label selectors.
+"""How the API server validates an object's metadata, labels and label selectors, and how Go prints the latter.
 
-Source: pkg/api/validation/objectmeta.go and pkg/apis/meta/v1/validation/validation.go of k8s.io/apimachinery at
-v0.37.1; pkg/apis/core/validation/validation.go of k8s.io/kubernetes at v1.37.1 (ValidateObjectMeta).
+Source: pkg/api/validation/objectmeta.go, pkg/apis/meta/v1/validation/validation.go and pkg/apis/meta/v1/helpers.go
+(LabelSelectorAsSelector) of k8s.io/apimachinery at v0.37.1; pkg/apis/core/validation/validation.go of
+k8s.io/kubernetes at v1.37.1 (ValidateObjectMeta).
 """
 
 from __future__ import annotations
@@ -9,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from podrules.admission.validation.errors import TypedText, forbidden, invalid, required, too_long, unsupported
+from podrules.admission.validation.errors import (
+    TypedText,
+    forbidden,
+    invalid,
+    malformed,
+    required,
+    too_long,
+    unsupported,
+)
 from podrules.admission.validation.formats import Problems, dns_label, label_value, name_prefix, qualified_name, size
 from podrules.admission.validation.view import Rules, View
 from podrules.api.model.misfit import FieldError
@@ -48,37 +57,35 @@ def validate_generic_meta(
     """Hold ``metadata`` against the rules that all kinds have, also those that are not Kubernetes' own."""
     generate_name = meta.text("generateName")
     if generate_name:
-        for problem in name_prefix(generate_name, name):
-            yield invalid(meta.at("generateName"), generate_name, problem)
+        yield from malformed(meta.at("generateName"), generate_name, name_prefix(generate_name, name))
     own = meta.text("name")
     if not own and not generate_name:
         yield required(meta.at("name"), "name or generateName is required")
-    for problem in name(own) if own else ():
-        yield invalid(meta.at("name"), own, problem)
+    yield from malformed(meta.at("name"), own, name(own) if own else ())
     namespace = meta.text("namespace")
-    for problem in dns_label(namespace) if namespaced and namespace else ():
-        yield invalid(meta.at("namespace"), namespace, problem)
+    yield from malformed(meta.at("namespace"), namespace, dns_label(namespace) if namespaced and namespace else ())
     yield from validate_labels(meta.texts_by_key("labels"), meta.at("labels"), rules)
     yield from validate_annotations(meta.texts_by_key("annotations"), meta.at("annotations"), rules)
     yield from _owners(meta, rules)
-    yield from _finalizers(meta, rules)
+    finalizers, path = meta.texts("finalizers"), meta.at("finalizers")
+    for finalizer in finalizers:
+        yield from malformed(path, finalizer, qualified_name(finalizer, rules))
+    if set(finalizers) >= _ONLY_ONE:
+        yield invalid(path, list(finalizers), "finalizer orphan and foregroundDeletion cannot be both set")
     yield from _managed_fields(meta, rules)
 
 
 def validate_labels(labels: Mapping[str, str], path: str, rules: Rules) -> Iterator[FieldError]:
     """Hold labels against the rules of their keys and values."""
     for key, value in labels.items():
-        for problem in qualified_name(key, rules):
-            yield invalid(path, key, problem)
-        for problem in label_value(value, rules):
-            yield invalid(path, value, problem)
+        yield from malformed(path, key, qualified_name(key, rules))
+        yield from malformed(path, value, label_value(value, rules))
 
 
 def validate_annotations(annotations: Mapping[str, str], path: str, rules: Rules) -> Iterator[FieldError]:
     """Hold annotations against the rule of their keys, in which case does not matter, and against their size."""
     for key in annotations:
-        for problem in qualified_name(key.lower(), rules):
-            yield invalid(path, key, problem)
+        yield from malformed(path, key, qualified_name(key.lower(), rules))
     yield from validate_annotations_size(annotations, path)
 
 
@@ -92,28 +99,40 @@ def validate_label_selector(selector: View, rules: Rules) -> Iterator[FieldError
     """Hold a label selector against its rules; one that is absent breaks none."""
     yield from validate_labels(selector.texts_by_key("matchLabels"), selector.at("matchLabels"), rules)
     for requirement in selector.structs("matchExpressions"):
-        values = requirement.texts("values")
-        match requirement.text("operator"):
-            case "In" | "NotIn":
-                if not values:
-                    yield required(requirement.at("values"), "must be specified when `operator` is 'In' or 'NotIn'")
-            case "Exists" | "DoesNotExist":
-                if values:
-                    words = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                    yield forbidden(requirement.at("values"), words)
-            case other:
-                yield invalid(requirement.at("operator"), TypedText(other), "not a valid selector operator")
-        key = requirement.text("key")
-        for problem in qualified_name(key, rules):
-            yield invalid(requirement.at("key"), key, problem)
-        for index, value in enumerate(values):
-            for problem in label_value(value, rules):
-                yield invalid(requirement.at(f"values[{index}]"), value, problem)
+        yield from validate_requirement(requirement, rules)
+
+
+def validate_requirement(
+    requirement: View, rules: Rules, *, compares: bool = False, values: bool = True
+) -> Iterator[FieldError]:
+    """Hold a requirement of a label selector or a node selector against its rules.
+
+    Args:
+        requirement: It has the key, the operator and the values.
+        rules: The API server's version.
+        compares: Whether there are operators that compare numbers.
+        values: Whether the values have to be labels' ones.
+    """
+    operator, given, place = requirement.text("operator"), requirement.texts("values"), requirement.at("values")
+    if operator in {"In", "NotIn"}:
+        if not given:
+            yield required(place, "must be specified when `operator` is 'In' or 'NotIn'")
+    elif operator in {"Exists", "DoesNotExist"}:
+        if given:
+            yield forbidden(place, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+    elif compares and operator in {"Gt", "Lt"}:
+        if len(given) != 1:
+            yield required(place, "must be specified single value when `operator` is 'Lt' or 'Gt'")
+    else:
+        yield invalid(requirement.at("operator"), TypedText(operator), "not a valid selector operator")
+    key = requirement.text("key")
+    yield from malformed(requirement.at("key"), key, qualified_name(key, rules))
+    for index, value in enumerate(given if values else ()):
+        yield from malformed(f"{place}[{index}]", value, label_value(value, rules))
 
 
 def _owners(meta: View, rules: Rules) -> Iterator[FieldError]:
-    first = ""
-    path = meta.at("ownerReferences")
+    first, path = "", meta.at("ownerReferences")
     references = meta.structs("ownerReferences")
     for reference in references:
         yield from _owner(reference, path, rules)
@@ -158,15 +177,6 @@ def _shown(reference: View) -> dict[str, object]:
     return found | {name: flag for name, flag in flags.items() if flag is not None}
 
 
-def _finalizers(meta: View, rules: Rules) -> Iterator[FieldError]:
-    path, finalizers = meta.at("finalizers"), meta.texts("finalizers")
-    for finalizer in finalizers:
-        for problem in qualified_name(finalizer, rules):
-            yield invalid(path, finalizer, problem)
-    if set(finalizers) >= _ONLY_ONE:
-        yield invalid(path, list(finalizers), "finalizer orphan and foregroundDeletion cannot be both set")
-
-
 def _managed_fields(meta: View, rules: Rules) -> Iterator[FieldError]:
     for entry in meta.structs("managedFields"):
         operation = entry.text("operation")
@@ -184,11 +194,6 @@ def _managed_fields(meta: View, rules: Rules) -> Iterator[FieldError]:
             yield too_long(entry.at("manager"), _MANAGER_LENGTH)
         if size(entry.text("subresource")) > _SUBRESOURCE_LENGTH:
             yield too_long(entry.at("subresource"), _SUBRESOURCE_LENGTH)
-
-
-# The label selector of a workload or of a budget: whether it selects labels, and how Go prints it.
-#
-# Source: pkg/apis/meta/v1/helpers.go of k8s.io/apimachinery at v0.37.1 (LabelSelectorAsSelector).
 
 
 def is_empty_selector(selector: View) -> bool:
@@ -213,12 +218,10 @@ def shown_labels(struct: View, name: str) -> Mapping[str, str] | None:
 
 def shown_selector(selector: View) -> Mapping[str, Any]:
     """A selector as Go writes it as JSON."""
-    expressions = [_shown_requirement(one) for one in selector.structs("matchExpressions")]
+    expressions = [
+        {name: one.text(name) for name in ("key", "operator")}
+        | ({"values": values} if (values := one.texts("values")) else {})
+        for one in selector.structs("matchExpressions")
+    ]
     shown = {"matchLabels": shown_labels(selector, "matchLabels"), "matchExpressions": expressions}
     return {name: value for name, value in shown.items() if value}
-
-
-def _shown_requirement(requirement: View) -> Mapping[str, Any]:
-    shown: dict[str, Any] = {"key": requirement.text("key"), "operator": requirement.text("operator")}
-    values = requirement.texts("values")
-    return {**shown, "values": values} if values else shown

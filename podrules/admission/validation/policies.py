@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -17,6 +17,7 @@ from podrules.admission.validation.errors import (
     duplicate,
     forbidden,
     invalid,
+    malformed,
     required,
     unsupported,
     validate_not_more_than_all,
@@ -114,45 +115,41 @@ def _selector(spec: View, hard: Collection[str]) -> Iterator[FieldError]:
         if scope not in _RESOURCES:
             yield invalid(f"{path}.scopeName", TypedText(scope), "unsupported scope")
         if _beyond(scope, hard):
-            yield invalid(path, _shown(selector), "unsupported scope applied to resource")
-        yield from _operator(expression, path)
+            yield invalid(
+                path,
+                {
+                    "MatchExpressions": [
+                        {
+                            "ScopeName": one.text("scopeName"),
+                            "Operator": one.text("operator"),
+                            "Values": one.texts("values") if one.has("values") else None,
+                        }
+                        for one in selector.structs("matchExpressions")
+                    ]
+                },
+                "unsupported scope applied to resource",
+            )
+        operator, values = expression.text("operator"), expression.texts("values")
+        if expression.text("scopeName") in _ONLY_EXISTS and operator != "Exists":
+            words = (
+                "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
+                "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
+                "ResourceQuotaScopeCrossNamespacePodAffinity"
+            )
+            yield invalid(f"{path}.operator", TypedText(operator), words)
+        match operator:
+            case "In" | "NotIn":
+                if not values:
+                    words = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+                    yield required(f"{path}.values", words)
+            case "Exists" | "DoesNotExist":
+                if values:
+                    words = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+                    yield invalid(f"{path}.values", values, words)
+            case _:
+                yield invalid(f"{path}.operator", TypedText(operator), "not a valid selector operator")
     scopes = [expression.text("scopeName") for expression in expressions]
     yield from _conflicts(scopes, path, spec.texts("scopes") if spec.has("scopes") else None)
-
-
-def _operator(expression: View, path: str) -> Iterator[FieldError]:
-    operator, values = expression.text("operator"), expression.texts("values")
-    if expression.text("scopeName") in _ONLY_EXISTS and operator != "Exists":
-        words = (
-            "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
-            "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
-            "ResourceQuotaScopeCrossNamespacePodAffinity"
-        )
-        yield invalid(f"{path}.operator", TypedText(operator), words)
-    match operator:
-        case "In" | "NotIn":
-            if not values:
-                words = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-                yield required(f"{path}.values", words)
-        case "Exists" | "DoesNotExist":
-            if values:
-                words = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-                yield invalid(f"{path}.values", values, words)
-        case _:
-            yield invalid(f"{path}.operator", TypedText(operator), "not a valid selector operator")
-
-
-def _shown(selector: View) -> Mapping[str, Any]:
-    """The selector as Go writes its internal type as JSON."""
-    return {"MatchExpressions": [_shown_expression(one) for one in selector.structs("matchExpressions")]}
-
-
-def _shown_expression(expression: View) -> Mapping[str, Any]:
-    return {
-        "ScopeName": expression.text("scopeName"),
-        "Operator": expression.text("operator"),
-        "Values": expression.texts("values") if expression.has("values") else None,
-    }
 
 
 # How the API server validates a LimitRange, after it has filled in the containers' defaults.
@@ -190,44 +187,45 @@ def validate_limit_range(limit_range: View, rules: Rules) -> Iterator[FieldError
     yield from validate_object_meta(named, rules, dns_subdomain)
     seen: set[str] = set()
     for limit in limit_range.struct("spec").structs("limits"):
-        item = _item(limit)
-        yield from _type(item, rules)
+        stored = default_limit_range_item(
+            LimitRangeItem(
+                type=limit.text("type"),
+                max=stored_amounts(limit, "max"),
+                min=stored_amounts(limit, "min"),
+                default=stored_amounts(limit, "default"),
+                default_request=stored_amounts(limit, "defaultRequest"),
+                max_limit_request_ratio=stored_amounts(limit, "maxLimitRequestRatio"),
+            )
+        )
+        item = _Item(
+            limit,
+            stored.type,
+            stored.max,
+            stored.min,
+            stored.default,
+            stored.default_request,
+            stored.max_limit_request_ratio,
+        )
+        problems = qualified_name(item.kind, rules)
+        yield from malformed(item.at.at("type"), TypedText(item.kind), problems)
+        if not problems and "/" not in item.kind and item.kind not in _TYPES:
+            yield invalid(item.at.at("type"), TypedText(item.kind), "must be a standard limit type or fully qualified")
         if item.kind in seen:
             yield duplicate(limit.at("type"), TypedText(item.kind))
         seen.add(item.kind)
         yield from _names(item, rules)
         for name in _all_names(item):
-            yield from _amounts(item, name)
-
-
-def _item(limit: View) -> _Item:
-    stored = default_limit_range_item(
-        LimitRangeItem(
-            type=limit.text("type"),
-            max=stored_amounts(limit, "max"),
-            min=stored_amounts(limit, "min"),
-            default=stored_amounts(limit, "default"),
-            default_request=stored_amounts(limit, "defaultRequest"),
-            max_limit_request_ratio=stored_amounts(limit, "maxLimitRequestRatio"),
-        )
-    )
-    return _Item(
-        limit,
-        stored.type,
-        stored.max,
-        stored.min,
-        stored.default,
-        stored.default_request,
-        stored.max_limit_request_ratio,
-    )
-
-
-def _type(item: _Item, rules: Rules) -> Iterator[FieldError]:
-    problems = qualified_name(item.kind, rules)
-    for problem in problems:
-        yield invalid(item.at.at("type"), TypedText(item.kind), problem)
-    if not problems and "/" not in item.kind and item.kind not in _TYPES:
-        yield invalid(item.at.at("type"), TypedText(item.kind), "must be a standard limit type or fully qualified")
+            least, largest = item.least.get(name), item.largest.get(name)
+            if least is not None and largest is not None and least > largest:
+                yield invalid(
+                    item.at.at(f"min[{name}]"), least, f"min value {least} is greater than max value {largest}"
+                )
+            if item.kind != _POD:
+                yield from _request(item, name)
+                yield from _default(item, name)
+            yield from _ratio(item, name)
+            if item.kind != _POD:
+                yield from _equal(item, name)
 
 
 def _names(item: _Item, rules: Rules) -> Iterator[FieldError]:
@@ -252,18 +250,6 @@ def _keys(item: _Item, field: str, amounts: Amounts, rules: Rules) -> Iterator[F
 def _all_names(item: _Item) -> Iterator[str]:
     defaults = () if item.kind == _POD else (item.default, item.default_request)
     yield from dict.fromkeys(name for part in (item.largest, item.least, *defaults, item.ratio) for name in part)
-
-
-def _amounts(item: _Item, name: str) -> Iterator[FieldError]:
-    least, largest = item.least.get(name), item.largest.get(name)
-    if least is not None and largest is not None and least > largest:
-        yield invalid(item.at.at(f"min[{name}]"), least, f"min value {least} is greater than max value {largest}")
-    if item.kind != _POD:
-        yield from _request(item, name)
-        yield from _default(item, name)
-    yield from _ratio(item, name)
-    if item.kind != _POD:
-        yield from _equal(item, name)
 
 
 def _request(item: _Item, name: str) -> Iterator[FieldError]:
@@ -352,7 +338,16 @@ def validate_pod_disruption_budget(budget: View, rules: Rules) -> Iterator[Field
 def _spec(spec: View, rules: Rules) -> Iterator[FieldError]:
     selector = _budget_selector(spec)
     if spec.has("minAvailable") and spec.has("maxUnavailable"):
-        yield invalid(spec.path, _shown_budget(spec, selector), "minAvailable and maxUnavailable cannot be both set")
+        yield invalid(
+            spec.path,
+            {
+                "MinAvailable": spec.port("minAvailable"),
+                "Selector": shown_selector(selector) if spec.has("selector") else None,
+                "MaxUnavailable": spec.port("maxUnavailable"),
+                "UnhealthyPodEvictionPolicy": spec.pointer("unhealthyPodEvictionPolicy"),
+            },
+            "minAvailable and maxUnavailable cannot be both set",
+        )
     for name in ("minAvailable", "maxUnavailable"):
         value = spec.port(name)
         if value is not None:
@@ -377,16 +372,6 @@ def _selects_none(selector: View) -> bool:
         return False
     only = expressions[0]
     return only.text("operator") == "Exists" and not only.texts("values")
-
-
-def _shown_budget(spec: View, selector: View) -> Mapping[str, Any]:
-    """The spec as Go writes its internal type as JSON."""
-    return {
-        "MinAvailable": spec.port("minAvailable"),
-        "Selector": shown_selector(selector) if spec.has("selector") else None,
-        "MaxUnavailable": spec.port("maxUnavailable"),
-        "UnhealthyPodEvictionPolicy": spec.pointer("unhealthyPodEvictionPolicy"),
-    }
 
 
 # How the API server validates a PriorityClass.

@@ -8,10 +8,19 @@ validateProjectionSources, ValidateUserAnnotations); pkg/api/pod/util.go for the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from podrules.admission.validation.env import validate_field_selector, validate_resource_field_selector
-from podrules.admission.validation.errors import forbidden, invalid, quoted, required, too_long, unsupported
+from podrules.admission.validation.errors import (
+    forbidden,
+    invalid,
+    malformed,
+    quoted,
+    required,
+    too_long,
+    unsupported,
+    validate_required,
+)
 from podrules.admission.validation.formats import (
     Problems,
     dns_label,
@@ -56,7 +65,11 @@ def validate_projected(volume: View, rules: Rules) -> Iterator[FieldError]:
     yield from _mode(volume, "defaultMode")
     seen: set[str] = set()
     for source in volume.structs("sources"):
-        found = [name for name in _projections(rules) if source.has(name)]
+        found = [
+            name
+            for name in tuple(name for name in _PROJECTIONS if name not in _GATES or rules.on(_GATES[name]))
+            if source.has(name)
+        ]
         for name in found:
             yield from _PROJECTIONS[name](source.struct(name), _Directory(volume.path, seen, rules))
         if len(found) > 1:
@@ -88,19 +101,16 @@ def _mode(view: View, field: str) -> Iterator[FieldError]:
 
 def _path(view: View, field: str) -> Iterator[FieldError]:
     path = view.text(field)
-    for problem in unreserved_path(path):
-        yield invalid(view.at(field), path, problem)
+    yield from malformed(view.at(field), path, unreserved_path(path))
 
 
 def _required_path(view: View) -> Iterator[FieldError]:
-    if not view.text("path"):
-        yield required(view.at("path"))
+    yield from validate_required(view, "path")
     yield from _path(view, "path")
 
 
 def _key_to_path(item: View) -> Iterator[FieldError]:
-    if not item.text("key"):
-        yield required(item.at("key"))
+    yield from validate_required(item, "key")
     yield from _required_path(item)
     yield from _mode(item, "mode")
 
@@ -152,7 +162,13 @@ def _cluster_trust_bundle(source: View, directory: _Directory) -> Iterator[Field
         case None, None:
             yield required(source.path, "either name or signerName must be specified")
         case str(name), None:
-            yield from _bundle_name(source, name)
+            if not name:
+                yield required(source.at("name"), "must be a valid object name")
+            for problem in cluster_trust_bundle_name(name):
+                yield invalid(source.at("name"), name, f"not a valid clustertrustbundlename: {problem}")
+            if source.has("labelSelector"):
+                shown = shown_selector(source.struct("labelSelector"))
+                yield invalid(source.at("labelSelector"), shown, "labelSelector must be unset if name is specified")
         case None, str(signer):
             if not signer:
                 yield required(source.at("signerName"), "must be a valid signer name")
@@ -160,31 +176,22 @@ def _cluster_trust_bundle(source: View, directory: _Directory) -> Iterator[Field
             if source.has("labelSelector"):
                 yield from validate_label_selector(source.struct("labelSelector"), directory.rules)
         case _:
-            yield invalid(source.path, _bundle_shown(source), "only one of name and signerName may be used")
+            yield invalid(
+                source.path,
+                {
+                    "Name": source.pointer("name"),
+                    "SignerName": source.pointer("signerName"),
+                    "LabelSelector": shown_selector(source.struct("labelSelector"))
+                    if source.has("labelSelector")
+                    else None,
+                    "Optional": source.flag("optional"),
+                    "Path": source.text("path"),
+                    "User": None,
+                },
+                "only one of name and signerName may be used",
+            )
     yield from _required_path(source)
     yield from directory.add(source.text("path"), source.text("path"))
-
-
-def _bundle_name(source: View, name: str) -> Iterator[FieldError]:
-    if not name:
-        yield required(source.at("name"), "must be a valid object name")
-    for problem in cluster_trust_bundle_name(name):
-        yield invalid(source.at("name"), name, f"not a valid clustertrustbundlename: {problem}")
-    if source.has("labelSelector"):
-        shown = shown_selector(source.struct("labelSelector"))
-        yield invalid(source.at("labelSelector"), shown, "labelSelector must be unset if name is specified")
-
-
-def _bundle_shown(source: View) -> dict[str, Any]:
-    """A clusterTrustBundle as Go writes the internal struct as JSON."""
-    return {
-        "Name": source.pointer("name"),
-        "SignerName": source.pointer("signerName"),
-        "LabelSelector": shown_selector(source.struct("labelSelector")) if source.has("labelSelector") else None,
-        "Optional": source.flag("optional"),
-        "Path": source.text("path"),
-        "User": None,
-    }
 
 
 def _pod_certificate(source: View, directory: _Directory) -> Iterator[FieldError]:
@@ -220,8 +227,7 @@ def _user_annotations(annotations: Mapping[str, str], path: str, rules: Rules) -
             yield required(path)
             continue
         problems = qualified_name(key, rules)
-        for problem in problems:
-            yield invalid(path, key, problem)
+        yield from malformed(path, key, problems)
         if not problems and "/" not in key:
             yield invalid(path, key, 'must be a domain-prefixed key (such as "acme.io/foo")')
     yield from validate_annotations_size(annotations, path)
@@ -237,11 +243,6 @@ _PROJECTIONS: Final[Mapping[str, Callable[[View, _Directory], Iterator[FieldErro
 }
 """The sources of a projected volume, in the API server's order."""
 _GATES: Final = {"clusterTrustBundle": "ClusterTrustBundleProjection", "podCertificate": "PodCertificateRequest"}
-
-
-def _projections(rules: Rules) -> tuple[str, ...]:
-    """The sources that the API server does not drop."""
-    return tuple(name for name in _PROJECTIONS if name not in _GATES or rules.on(_GATES[name]))
 
 
 # How the API server validates the names of certificates' signers and ClusterTrustBundles, which begin with the former.

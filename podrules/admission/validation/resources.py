@@ -18,6 +18,7 @@ from podrules.admission.validation.errors import (
     duplicate,
     forbidden,
     invalid,
+    malformed,
     not_found,
     required,
     unsupported,
@@ -76,16 +77,7 @@ def validate_pod_resources(pod: PodContext) -> Iterator[FieldError]:
         return
     if own.has("claims"):
         yield forbidden(own.at("claims"), "claims may not be set for Resources at pod-level")
-    typed = _typed(pod)
-    stored = typed.spec.resources or ResourceRequirements()
-    limits, requests = rounded_list(stored.limits), rounded_list(stored.requests)
-    yield from _requirements(own.path, limits, requests, validate_pod_resource_name, pod.rules)
-    yield from _claims(own, pod.claims)
-    yield from _consistency(own, typed, limits, requests)
-
-
-def _typed(pod: PodContext) -> Pod:
-    """The pod with what decides about resources alone, as it is stored."""
+    # The pod with what decides about resources alone, as it is stored.
     spec: dict[str, Any] = {"resources": _written(pod.spec)}
     for name in _LISTS:
         spec[name] = [
@@ -93,7 +85,12 @@ def _typed(pod: PodContext) -> Pod:
             for one in pod.spec.structs(name)
         ]
     typed = from_object({"spec": spec}, Pod)
-    return stored_pod(typed, features=Features.of_minor(pod.rules.minor)) if pod.is_pod else typed
+    typed = stored_pod(typed, features=Features.of_minor(pod.rules.minor)) if pod.is_pod else typed
+    stored = typed.spec.resources or ResourceRequirements()
+    limits, requests = rounded_list(stored.limits), rounded_list(stored.requests)
+    yield from _requirements(own.path, limits, requests, validate_pod_resource_name, pod.rules)
+    yield from _claims(own, pod.claims)
+    yield from _consistency(own, typed, limits, requests)
 
 
 def _written(owner: View) -> dict[str, dict[str, str]]:
@@ -158,8 +155,7 @@ def _repeated_claim(path: str, name: str, request: str, seen: set[str]) -> Itera
         yield duplicate(path, name)
         return
     key = f"{name}/{request}" if request else name
-    for problem in dns_label(request) if request else ():
-        yield invalid(f"{path}.request", request, problem)
+    yield from malformed(f"{path}.request", request, dns_label(request) if request else ())
     if key in seen or (not request and any(one.startswith(f"{name}/") for one in seen)):
         yield duplicate(path, key)
     seen.add(key)
@@ -316,8 +312,7 @@ def stored_amounts(struct: View, name: str) -> ResourceList:
 def validate_resource_name(name: str, path: str, rules: Rules) -> Iterator[FieldError]:
     """Hold a resource's name against the rules that hold everywhere."""
     problems = qualified_name(name, rules)
-    for problem in problems:
-        yield invalid(path, TypedText(name), problem)
+    yield from malformed(path, TypedText(name), problems)
     if not problems and "/" not in name and not is_standard_resource_name(name):
         yield invalid(path, TypedText(name), "must be a standard resource type or fully qualified")
 

@@ -1,17 +1,18 @@
-"""What is wrong with the schedule of a CronJob, in the words of the library that reads it.
+"""What is wrong with the schedule and the time zone of a CronJob, in the words of the libraries that read them.
 
     minute hour day-of-month month day-of-week    each of them lists of numbers, names, ranges, stars, and steps
     @daily and others, @every 1h30m               a descriptor
     TZ=Europe/Berlin 0 3 * * *                     a time zone before one of them
 
 Source: parser.go of github.com/robfig/cron/v3 at v3.0.1 (ParseStandard); ParseDuration of Go's time/format.go;
-pkg/util/parsers of k8s.io/kubernetes at v1.37.1 (ParseCronScheduleWithPanicRecovery).
+pkg/util/parsers of k8s.io/kubernetes at v1.37.1 (ParseCronScheduleWithPanicRecovery); lib/time/zoneinfo.zip of Go 1.26
+and LoadLocation of its time/zoneinfo.go.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -73,59 +74,51 @@ def schedule_problem(schedule: str) -> str:
 
 def _parse(schedule: str) -> None:
     if schedule.startswith(("TZ=", "CRON_TZ=")):
-        schedule = _after_zone(schedule)
+        zone, space, rest = schedule.partition(" ")
+        if not space:
+            raise _Wrong("invalid schedule format: runtime error: slice bounds out of range [:-1]")
+        name = zone.partition("=")[2]
+        problem = time_zone_problem(name)
+        if problem:
+            raise _Wrong(f"provided bad location {name}: {problem}")
+        schedule = go_trimmed(rest)
+    if schedule in _DESCRIPTORS:
+        return
     if schedule.startswith("@"):
-        _check_descriptor(schedule)
+        if not schedule.startswith(_EVERY):
+            raise _Wrong(f"unrecognized descriptor: {schedule}")
+        problem = _duration_problem(schedule.removeprefix(_EVERY))
+        if problem:
+            raise _Wrong(f"failed to parse duration {schedule}: time: {problem}")
         return
     fields = go_fields(schedule)
     if len(fields) != len(_FIELDS):
         raise _Wrong(f"expected exactly {len(_FIELDS)} fields, found {len(fields)}: [{' '.join(fields)}]")
     for field, bounds in zip(fields, _FIELDS, strict=True):
-        for part in field.split(","):
-            if part:
-                _check_range(part, bounds)
-
-
-def _after_zone(schedule: str) -> str:
-    zone, space, rest = schedule.partition(" ")
-    if not space:
-        raise _Wrong("invalid schedule format: runtime error: slice bounds out of range [:-1]")
-    name = zone.partition("=")[2]
-    problem = time_zone_problem(name)
-    if problem:
-        raise _Wrong(f"provided bad location {name}: {problem}")
-    return go_trimmed(rest)
-
-
-def _check_range(text: str, bounds: _Bounds) -> None:
-    span, *steps = text.split("/")
-    low, *high = span.split("-")
-    if low in {"*", "?"}:
-        start, end = bounds.least, bounds.most
-    else:
-        start = end = _number(low, bounds)
-        if len(high) > 1:
-            raise _Wrong(f"too many hyphens: {text}")
-        if high:
-            end = _number(high[0], bounds)
-    step = 1
-    if len(steps) > 1:
-        raise _Wrong(f"too many slashes: {text}")
-    if steps:
-        step = _integer(steps[0])
-        end = end if high else bounds.most
-    _check_bounds(text, bounds, start, end)
-    if step == 0:
-        raise _Wrong(f"step of range should be a positive number: {text}")
-
-
-def _check_bounds(text: str, bounds: _Bounds, start: int, end: int) -> None:
-    if start < bounds.least:
-        raise _Wrong(f"beginning of range ({start}) below minimum ({bounds.least}): {text}")
-    if end > bounds.most:
-        raise _Wrong(f"end of range ({end}) above maximum ({bounds.most}): {text}")
-    if start > end:
-        raise _Wrong(f"beginning of range ({start}) beyond end of range ({end}): {text}")
+        for part in filter(None, field.split(",")):
+            span, *steps = part.split("/")
+            low, *high = span.split("-")
+            if low in {"*", "?"}:
+                start, end = bounds.least, bounds.most
+            else:
+                start = end = _number(low, bounds)
+                if len(high) > 1:
+                    raise _Wrong(f"too many hyphens: {part}")
+                if high:
+                    end = _number(high[0], bounds)
+            if len(steps) > 1:
+                raise _Wrong(f"too many slashes: {part}")
+            step = _integer(steps[0]) if steps else 1
+            if steps and not high:
+                end = bounds.most
+            if start < bounds.least:
+                raise _Wrong(f"beginning of range ({start}) below minimum ({bounds.least}): {part}")
+            if end > bounds.most:
+                raise _Wrong(f"end of range ({end}) above maximum ({bounds.most}): {part}")
+            if start > end:
+                raise _Wrong(f"beginning of range ({start}) beyond end of range ({end}): {part}")
+            if step == 0:
+                raise _Wrong(f"step of range should be a positive number: {part}")
 
 
 def _number(text: str, bounds: _Bounds) -> int:
@@ -145,27 +138,17 @@ def _integer(text: str) -> int:
     return number
 
 
-def _check_descriptor(descriptor: str) -> None:
-    if descriptor in _DESCRIPTORS:
-        return
-    if not descriptor.startswith(_EVERY):
-        raise _Wrong(f"unrecognized descriptor: {descriptor}")
-    problem = _duration_problem(descriptor.removeprefix(_EVERY))
-    if problem:
-        raise _Wrong(f"failed to parse duration {descriptor}: time: {problem}")
-
-
 def _duration_problem(text: str) -> str:
     shown = _quoted(text)
     unsigned = text[1:] if text.startswith(("-", "+")) else text
     if unsigned == "0":
         return ""
     total = 0
-    for part in _parts(unsigned):
+    for part in _PART.finditer(unsigned):
         number, fraction, unit = part["number"], part["fraction"], part["unit"]
-        if not number and not fraction:
-            return f"invalid duration {shown}"
-        if whole_number(number or "0") > 2**63:
+        if not part[0]:
+            break
+        if (not number and not fraction) or whole_number(number or "0") > 2**63:
             return f"invalid duration {shown}"
         if not unit:
             return f"missing unit in duration {shown}"
@@ -180,17 +163,6 @@ def _duration_problem(text: str) -> str:
     return f"invalid duration {shown}" if too_long or not unsigned else ""
 
 
-def _parts(text: str) -> Iterator[re.Match[str]]:
-    """The numbers and units of a duration, one after the other; the last is empty where no number follows."""
-    place = 0
-    while place < len(text):
-        part = _PART.match(text, place)
-        if part is None:
-            return
-        yield part
-        place = part.end()
-
-
 def _quoted(text: str) -> str:
     """A text as Go's package time quotes it: bytes that are not printable ASCII are numbers."""
     shown = "".join(
@@ -199,12 +171,6 @@ def _quoted(text: str) -> str:
     )
     return f'"{shown}"'
 
-
-# The names of the time zones of the IANA database, which a CronJob may name.
-#
-# An API server reads them from its own image, where the database is that of its Go version.
-#
-# Source: lib/time/zoneinfo.zip of Go 1.26; LoadLocation of its time/zoneinfo.go.
 
 _NAMES: Final[Mapping[str, str]] = {
     "": (
@@ -290,7 +256,7 @@ _NAMES: Final[Mapping[str, str]] = {
         "Alaska Aleutian Arizona Central East-Indiana Eastern Hawaii Indiana-Starke Michigan Mountain Pacific Samoa"
     ),
 }
-"""The names by area."""
+"""The names of the time zones of the IANA database by area; an API server has that of its Go version."""
 _ZONES: Final = frozenset(
     f"{area}/{name}" if area else name for area, names in _NAMES.items() for name in names.split()
 )

@@ -16,6 +16,7 @@ from podrules.admission.validation.errors import (
     duplicate,
     forbidden,
     invalid,
+    malformed,
     required,
     too_long,
     unsupported,
@@ -75,18 +76,14 @@ def validate_security_context(container: View, pod: PodContext) -> Iterator[Fiel
         yield invalid(context.at("procMount"), mount, "`hostUsers` must be false to use `Unmasked`")
     yield from validate_seccomp_profile(context)
     if context.flag("allowPrivilegeEscalation") is False:
-        yield from _escalation(container, context, pod)
+        raising = ["`privileged` to true"] if context.flag("privileged") else []
+        added = context.struct("capabilities").texts("add")
+        raising.extend("`capabilities.Add` CAP_SYS_ADMIN" for one in added if one == "CAP_SYS_ADMIN")
+        for one in raising:
+            shown = _as_go(context.content, _SHOWN) | _copied_app_armor(container, context, pod)
+            yield invalid(context.path, shown, f"cannot set `allowPrivilegeEscalation` to false and {one}")
     yield from validate_windows_options(context)
     yield from validate_app_armor_profile(context)
-
-
-def _escalation(container: View, context: View, pod: PodContext) -> Iterator[FieldError]:
-    raising = ["`privileged` to true"] if context.flag("privileged") else []
-    added = context.struct("capabilities").texts("add")
-    raising.extend("`capabilities.Add` CAP_SYS_ADMIN" for one in added if one == "CAP_SYS_ADMIN")
-    for one in raising:
-        shown = _as_go(context.content, _SHOWN) | _copied_app_armor(container, context, pod)
-        yield invalid(context.path, shown, f"cannot set `allowPrivilegeEscalation` to false and {one}")
 
 
 def _as_go(content: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,7 +124,20 @@ def validate_pod_security_context(pod: PodContext) -> Iterator[FieldError]:
     if not apart:
         yield from _shared_processes(pod.spec, context)
     if context.content:
-        yield from _sysctls(context, pod.spec)
+        seen: set[str] = set()
+        for sysctl in context.structs("sysctls"):
+            name, place = sysctl.text("name"), sysctl.at("name")
+            if not name:
+                yield required(place)
+            elif size(name) > _SYSCTL_LENGTH or not re.fullmatch(_SYSCTL, name):
+                words = f"must have at most {_SYSCTL_LENGTH} characters and match regex {_SYSCTL}"
+                yield invalid(place, name, words)
+            elif name in seen:
+                yield duplicate(place, name)
+            host = _host_of_sysctl(name)
+            if host and pod.spec.flag(host):
+                yield invalid(place, name, f"may not be specified when '{host}' is true")
+            seen.add(name)
         yield from validate_word(context, "fsGroupChangePolicy", _FS_GROUP_POLICIES)
         yield from validate_seccomp_profile(context)
         yield from validate_windows_options(context)
@@ -147,31 +157,13 @@ def _ids(context: View, *fields: str) -> Iterator[FieldError]:
 
 
 def _id(place: str, number: int) -> Iterator[FieldError]:
-    for problem in in_range(number, 0, _MAX_ID):
-        yield invalid(place, number, problem)
+    yield from malformed(place, number, in_range(number, 0, _MAX_ID))
 
 
 def _shared_processes(spec: View, named: View) -> Iterator[FieldError]:
     if spec.flag("shareProcessNamespace") and spec.flag("hostPID"):
         words = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield invalid(named.at("shareProcessNamespace"), True, words)
-
-
-def _sysctls(context: View, spec: View) -> Iterator[FieldError]:
-    seen: set[str] = set()
-    for sysctl in context.structs("sysctls"):
-        name, place = sysctl.text("name"), sysctl.at("name")
-        if not name:
-            yield required(place)
-        elif size(name) > _SYSCTL_LENGTH or not re.fullmatch(_SYSCTL, name):
-            words = f"must have at most {_SYSCTL_LENGTH} characters and match regex {_SYSCTL}"
-            yield invalid(place, name, words)
-        elif name in seen:
-            yield duplicate(place, name)
-        host = _host_of_sysctl(name)
-        if host and spec.flag(host):
-            yield invalid(place, name, f"may not be specified when '{host}' is true")
-        seen.add(name)
 
 
 def _host_of_sysctl(name: str) -> str:
@@ -231,8 +223,7 @@ def validate_seccomp_profile(context: View) -> Iterator[FieldError]:
     elif local is None:
         yield required(place, "must be set when seccomp type is Localhost")
     else:
-        for problem in relative_path(local):
-            yield invalid(place, local, problem)
+        yield from malformed(place, local, relative_path(local))
 
 
 def validate_app_armor_profile(context: View) -> Iterator[FieldError]:
@@ -282,15 +273,11 @@ def validate_seccomp_and_apparmor(pod: PodContext) -> Iterator[FieldError]:
     """Compare the profiles in annotations with those in fields."""
     annotations = pod.meta.texts_by_key("annotations")
     if SECCOMP_POD in annotations or any(key.startswith(SECCOMP_CONTAINER) for key in annotations):
-        yield from _seccomp_matches(pod, annotations)
+        yield from _seccomp_match(pod.spec, annotations.get(SECCOMP_POD))
+        for container in pod.every_container():
+            yield from _seccomp_match(container, annotations.get(SECCOMP_CONTAINER + container.text("name")))
     if pod.os != "windows" and any(key.startswith(APP_ARMOR_CONTAINER) for key in annotations):
         yield from _app_armor_matches(pod, annotations)
-
-
-def _seccomp_matches(pod: PodContext, annotations: Mapping[str, str]) -> Iterator[FieldError]:
-    yield from _seccomp_match(pod.spec, annotations.get(SECCOMP_POD))
-    for container in pod.every_container():
-        yield from _seccomp_match(container, annotations.get(SECCOMP_CONTAINER + container.text("name")))
 
 
 def _seccomp_match(holder: View, annotation: str | None) -> Iterator[FieldError]:
@@ -419,8 +406,11 @@ def validate_windows_options(context: View) -> Iterator[FieldError]:
         return
     options = context.struct("windowsOptions")
     spec_name, spec = options.pointer("gmsaCredentialSpecName"), options.pointer("gmsaCredentialSpec")
-    for problem in dns_subdomain(spec_name) if spec_name is not None else ():
-        yield invalid(options.at("gmsaCredentialSpecName"), TypedText(spec_name), problem)
+    yield from malformed(
+        options.at("gmsaCredentialSpecName"),
+        TypedText(spec_name),
+        dns_subdomain(spec_name) if spec_name is not None else (),
+    )
     if spec == "":
         yield invalid(options.at("gmsaCredentialSpec"), "", "gmsaCredentialSpec cannot be an empty string")
     elif spec and size(spec) > _SPEC_KIB * 1024:

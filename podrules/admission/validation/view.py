@@ -92,11 +92,14 @@ class View:
     def amounts(self, name: str) -> Mapping[str, Quantity]:
         """A map of amounts."""
         found = self.content.get(name)
-        return {key_text(key): _amount(entry) for key, entry in found.items()} if found else {}
-
-
-def _amount(entry: Any) -> Quantity:
-    return Quantity.parse("0") if entry is None else Quantity.from_json(entry)
+        return (
+            {
+                key_text(key): Quantity.parse("0") if entry is None else Quantity.from_json(entry)
+                for key, entry in found.items()
+            }
+            if found
+            else {}
+        )
 
 
 # The feature gates that decide what the API server accepts, with their default in each minor version.

@@ -7,7 +7,7 @@ ValidateCSIDriverName); pkg/apis/core/v1/defaults.go and zz_generated.defaults.g
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -15,10 +15,13 @@ from msgspec import Struct
 from podrules.admission.validation.errors import (
     forbidden,
     invalid,
+    malformed,
     required,
     too_long,
     unsupported,
+    validate_enum,
     validate_format,
+    validate_required,
     validate_word,
 )
 from podrules.admission.validation.formats import (
@@ -49,44 +52,9 @@ class VolumeContext(Struct, frozen=True):
     rules: Rules
     is_pod: bool
 
-    def claim_name(self, volume: str) -> str:
-        """The name of the claim that is made for an ephemeral volume."""
-        return f"{self.pod_name}-{volume}"
 
+_Rule = Callable[[View, VolumeContext], Iterable[FieldError]]
 
-SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
-    "emptyDir": (),
-    "hostPath": ("path",),
-    "gitRepo": ("repository",),
-    "gcePersistentDisk": ("pdName",),
-    "awsElasticBlockStore": ("volumeID",),
-    "secret": ("secretName",),
-    "nfs": ("server", "path"),
-    "iscsi": ("targetPortal", "iqn"),
-    "glusterfs": ("endpoints", "path"),
-    "flocker": (),
-    "persistentVolumeClaim": ("claimName",),
-    "rbd": ("monitors", "image"),
-    "cinder": ("volumeID",),
-    "cephfs": ("monitors",),
-    "quobyte": (),
-    "downwardAPI": (),
-    "fc": (),
-    "flexVolume": ("driver",),
-    "configMap": ("name",),
-    "azureFile": ("secretName", "shareName"),
-    "vsphereVolume": ("volumePath",),
-    "photonPersistentDisk": ("pdID",),
-    "portworxVolume": ("volumeID",),
-    "azureDisk": ("diskName", "diskURI"),
-    "storageos": ("volumeName",),
-    "projected": (),
-    "scaleIO": ("gateway", "system", "volumeName"),
-    "csi": ("driver",),
-    "ephemeral": (),
-    "image": (),
-}
-"""The sources in the API server's order, each with the texts and lists that it has to have."""
 _PATHS: Final = {"gcePersistentDisk": "persistentDisk"}
 """Sources with another path in their errors."""
 _HOST_PATH_TYPES: Final = (
@@ -124,56 +92,39 @@ _REFERENCE_IN_TEMPLATES_SINCE: Final = 37
 """The minor since which a template's image has to be named."""
 
 
-def validate_source(name: str, volume: View, context: VolumeContext) -> Iterator[FieldError]:
-    """Hold one source of a volume against its rules."""
-    source = View(volume.content[name], volume.at(_PATHS.get(name, name)))
-    for field in SOURCES[name]:
-        if not source.content.get(field):
-            yield required(source.at(field))
-    if name in _RULES:
-        yield from _RULES[name](source)
-    elif name in _CONTEXT_RULES:
-        yield from _CONTEXT_RULES[name](source, context)
+def _nothing(_source: View, _: VolumeContext) -> Iterable[FieldError]:
+    return ()
 
 
-def _empty_dir(source: View) -> Iterator[FieldError]:
+def _empty_dir(source: View, _: VolumeContext) -> Iterator[FieldError]:
     limit = source.quantity("sizeLimit")
     if limit is not None and limit.sign < 0:
         yield forbidden(source.at("sizeLimit"), "SizeLimit field must be a valid resource quantity")
 
 
-def _host_path(source: View) -> Iterator[FieldError]:
-    path, kind = source.text("path"), source.text("type")
-    for problem in path_without_backsteps(path):
-        yield invalid(source.at("path"), path, problem)
-    if path and kind not in _HOST_PATH_TYPES:
-        yield unsupported(source.at("type"), kind, _HOST_PATH_TYPES)
+def _host_path(source: View, _: VolumeContext) -> Iterator[FieldError]:
+    yield from validate_format(source, "path", path_without_backsteps)
+    if source.text("path"):
+        yield from validate_enum(source, "type", _HOST_PATH_TYPES)
 
 
-def _git_repo(source: View) -> Iterator[FieldError]:
-    directory = source.text("directory")
-    for problem in relative_path(directory):
-        yield invalid(source.at("directory"), directory, problem)
-
-
-def _partition(source: View) -> Iterator[FieldError]:
+def _partition(source: View, _: VolumeContext) -> Iterator[FieldError]:
     partition = source.number("partition") or 0
     if not 0 <= partition <= _MOST_UNIT:
         yield invalid(source.at("partition"), partition, f"must be between 1 and {_MOST_UNIT}, inclusive")
 
 
-def _nfs(source: View) -> Iterator[FieldError]:
+def _nfs(source: View, _: VolumeContext) -> Iterator[FieldError]:
     path = source.text("path")
     if not path.startswith("/"):
         yield invalid(source.at("path"), path, "must be an absolute path")
 
 
-def _iscsi(source: View) -> Iterator[FieldError]:
+def _iscsi(source: View, _: VolumeContext) -> Iterator[FieldError]:
     if source.text("iqn"):
         yield from _iscsi_name(source.text("iqn"), source.at("iqn"))
     unit = source.number("lun") or 0
-    for problem in in_range(unit, 0, _MOST_UNIT):
-        yield invalid(source.at("lun"), unit, problem)
+    yield from malformed(source.at("lun"), unit, in_range(unit, 0, _MOST_UNIT))
     if (source.flag("chapAuthDiscovery") or source.flag("chapAuthSession")) and not source.has("secretRef"):
         yield required(source.at("secretRef"))
     initiator = source.pointer("initiatorName")
@@ -189,7 +140,7 @@ def _iscsi_name(name: str, path: str) -> Iterator[FieldError]:
         yield invalid(path, name, "must be valid format")
 
 
-def _flocker(source: View) -> Iterator[FieldError]:
+def _flocker(source: View, _: VolumeContext) -> Iterator[FieldError]:
     name, uuid = source.text("datasetName"), source.text("datasetUUID")
     if not name and not uuid:
         yield required(source.path, "one of datasetName and datasetUUID is required")
@@ -199,12 +150,12 @@ def _flocker(source: View) -> Iterator[FieldError]:
         yield invalid(source.at("datasetName"), name, "must not contain '/'")
 
 
-def _secret_name(source: View) -> Iterator[FieldError]:
+def _secret_name(source: View, _: VolumeContext) -> Iterator[FieldError]:
     if source.has("secretRef") and not source.struct("secretRef").text("name"):
         yield required(source.at("secretRef.name"))
 
 
-def _quobyte(source: View) -> Iterator[FieldError]:
+def _quobyte(source: View, _: VolumeContext) -> Iterator[FieldError]:
     registry, words = source.text("registry"), "must be a host:port pair or multiple pairs separated by commas"
     if not registry:
         yield required(source.at("registry"), words)
@@ -212,11 +163,10 @@ def _quobyte(source: View) -> Iterator[FieldError]:
         yield required(source.at("tenant"), f"must be a UUID and may not exceed a length of {_MOST_TENANT} characters")
     elif not all(_HOST_AND_PORT.fullmatch(pair) for pair in registry.split(",")):
         yield invalid(source.at("registry"), registry, words)
-    if not source.text("volume"):
-        yield required(source.at("volume"))
+    yield from validate_required(source, "volume")
 
 
-def _fibre_channel(source: View) -> Iterator[FieldError]:
+def _fibre_channel(source: View, _: VolumeContext) -> Iterator[FieldError]:
     names, ids = source.texts("targetWWNs"), source.texts("wwids")
     if not names and not ids:
         yield required(source.at("targetWWNs"), "must specify either targetWWNs or wwids, but not both")
@@ -225,17 +175,17 @@ def _fibre_channel(source: View) -> Iterator[FieldError]:
     unit = source.number("lun")
     if names and unit is None:
         yield required(source.at("lun"), "lun is required if targetWWNs is specified")
-    for problem in in_range(unit, 0, _MOST_UNIT) if names and unit is not None else ():
-        yield invalid(source.at("lun"), unit, problem)
+    elif names and unit is not None:
+        yield from malformed(source.at("lun"), unit, in_range(unit, 0, _MOST_UNIT))
 
 
-def _flex_volume(source: View) -> Iterator[FieldError]:
+def _flex_volume(source: View, _: VolumeContext) -> Iterator[FieldError]:
     for key in source.texts_by_key("options"):
         if f".{key.partition('/')[0].lower()}".endswith(_RESERVED_DOMAINS):
             yield invalid(source.at(f"options[{key}]"), key, "kubernetes.io and k8s.io namespaces are reserved")
 
 
-def _azure_disk(source: View) -> Iterator[FieldError]:
+def _azure_disk(source: View, _: VolumeContext) -> Iterator[FieldError]:
     yield from validate_word(source, "cachingMode", _CACHING_MODES)
     yield from validate_word(source, "kind", _DISK_KINDS)
     prefix, form = _MANAGED_URI if source.pointer("kind") == "Managed" else _BLOB_URI
@@ -244,10 +194,10 @@ def _azure_disk(source: View) -> Iterator[FieldError]:
         yield unsupported(source.at("diskURI"), uri, (form,), typed=False)
 
 
-def _storage_os(source: View) -> Iterator[FieldError]:
+def _storage_os(source: View, context: VolumeContext) -> Iterator[FieldError]:
     for field in ("volumeName", "volumeNamespace"):
         yield from validate_format(source, field, dns_label)
-    yield from _secret_name(source)
+    yield from _secret_name(source, context)
 
 
 def _csi(source: View, context: VolumeContext) -> Iterator[FieldError]:
@@ -255,15 +205,11 @@ def _csi(source: View, context: VolumeContext) -> Iterator[FieldError]:
     if size(driver) > _MOST_DRIVER:
         yield too_long(source.at("driver"), _MOST_DRIVER)
     if driver or context.rules.minor < _DRIVER_REQUIRED_ONLY_SINCE:
-        for problem in dns_subdomain(driver.lower()):
-            yield invalid(source.at("driver"), driver, problem)
+        yield from malformed(source.at("driver"), driver, dns_subdomain(driver.lower()))
     if source.has("nodePublishSecretRef"):
         secret = source.struct("nodePublishSecretRef")
-        name = secret.text("name")
-        if not name:
-            yield required(secret.at("name"))
-        for problem in dns_subdomain(name) if name else ():
-            yield invalid(source.at("name"), name, problem)
+        yield from validate_required(secret, "name")
+        yield from validate_format(View(secret.content, source.path), "name", dns_subdomain)
 
 
 def _ephemeral(source: View, context: VolumeContext) -> Iterator[FieldError]:
@@ -275,38 +221,51 @@ def _ephemeral(source: View, context: VolumeContext) -> Iterator[FieldError]:
 
 def _image(source: View, context: VolumeContext) -> Iterator[FieldError]:
     always = context.is_pod or context.rules.minor >= _REFERENCE_IN_TEMPLATES_SINCE
-    if always and not source.text("reference"):
-        yield required(source.at("reference"))
-    policy = source.text("pullPolicy")
-    if policy and policy not in _PULL_POLICIES:
-        yield unsupported(source.at("pullPolicy"), policy, _PULL_POLICIES)
+    yield from validate_required(source, *(["reference"] if always else ()))
+    yield from validate_enum(source, "pullPolicy", _PULL_POLICIES, "Always")
 
 
-_RULES: Final[Mapping[str, Callable[[View], Iterator[FieldError]]]] = {
-    "awsElasticBlockStore": _partition,
-    "azureDisk": _azure_disk,
-    "cinder": _secret_name,
-    "configMap": validate_key_files,
-    "emptyDir": _empty_dir,
-    "fc": _fibre_channel,
-    "flexVolume": _flex_volume,
-    "flocker": _flocker,
-    "gcePersistentDisk": _partition,
-    "gitRepo": _git_repo,
-    "hostPath": _host_path,
-    "iscsi": _iscsi,
-    "nfs": _nfs,
-    "quobyte": _quobyte,
-    "secret": validate_key_files,
-    "storageos": _storage_os,
+SOURCES: Final[Mapping[str, tuple[tuple[str, ...], _Rule]]] = {
+    "emptyDir": ((), _empty_dir),
+    "hostPath": (("path",), _host_path),
+    "gitRepo": (("repository",), lambda source, _: validate_format(source, "directory", relative_path)),
+    "gcePersistentDisk": (("pdName",), _partition),
+    "awsElasticBlockStore": (("volumeID",), _partition),
+    "secret": (("secretName",), lambda source, _: validate_key_files(source)),
+    "nfs": (("server", "path"), _nfs),
+    "iscsi": (("targetPortal", "iqn"), _iscsi),
+    "glusterfs": (("endpoints", "path"), _nothing),
+    "flocker": ((), _flocker),
+    "persistentVolumeClaim": (("claimName",), _nothing),
+    "rbd": (("monitors", "image"), _nothing),
+    "cinder": (("volumeID",), _secret_name),
+    "cephfs": (("monitors",), _nothing),
+    "quobyte": ((), _quobyte),
+    "downwardAPI": ((), lambda source, context: validate_downward_api(source, context.rules)),
+    "fc": ((), _fibre_channel),
+    "flexVolume": (("driver",), _flex_volume),
+    "configMap": (("name",), lambda source, _: validate_key_files(source)),
+    "azureFile": (("secretName", "shareName"), _nothing),
+    "vsphereVolume": (("volumePath",), _nothing),
+    "photonPersistentDisk": (("pdID",), _nothing),
+    "portworxVolume": (("volumeID",), _nothing),
+    "azureDisk": (("diskName", "diskURI"), _azure_disk),
+    "storageos": (("volumeName",), _storage_os),
+    "projected": ((), lambda source, context: validate_projected(source, context.rules)),
+    "scaleIO": (("gateway", "system", "volumeName"), _nothing),
+    "csi": (("driver",), _csi),
+    "ephemeral": ((), _ephemeral),
+    "image": ((), _image),
 }
-_CONTEXT_RULES: Final[Mapping[str, Callable[[View, VolumeContext], Iterator[FieldError]]]] = {
-    "csi": _csi,
-    "downwardAPI": lambda source, context: validate_downward_api(source, context.rules),
-    "ephemeral": _ephemeral,
-    "image": _image,
-    "projected": lambda source, context: validate_projected(source, context.rules),
-}
+"""The sources in the API server's order: the texts and lists that each has to have, and its other rules."""
+
+
+def validate_source(name: str, volume: View, context: VolumeContext) -> Iterator[FieldError]:
+    """Hold one source of a volume against its rules."""
+    source = View(volume.content[name], volume.at(_PATHS.get(name, name)))
+    needed, rule = SOURCES[name]
+    yield from validate_required(source, *needed)
+    yield from rule(source, context)
 
 
 # How the API server validates the spec of a PersistentVolumeClaim and a template for claims.
@@ -357,20 +316,16 @@ def validate_claim_spec(spec: View, rules: Rules) -> Iterator[FieldError]:
             yield unsupported(spec.at("accessModes"), mode, _ACCESS_MODES)
     if _ONE_POD in modes and any(mode in _ACCESS_MODES and mode != _ONE_POD for mode in modes):
         yield forbidden(spec.at("accessModes"), f"may not use {_ONE_POD} with other access modes")
-    yield from _storage(spec)
-    yield from validate_format(spec, "storageClassName", dns_subdomain)
-    yield from validate_word(spec, "volumeMode", _VOLUME_MODES)
-    yield from _data_sources(spec)
-    yield from validate_format(spec, "volumeAttributesClassName", dns_subdomain)
-
-
-def _storage(spec: View) -> Iterator[FieldError]:
     path = spec.at("resources[storage]")
     storage = spec.struct("resources").amounts("requests").get("storage")
     if storage is None:
         yield required(path)
     elif storage.sign <= 0:
         yield invalid(path, storage.round_up(MILLI), "must be greater than zero")
+    yield from validate_format(spec, "storageClassName", dns_subdomain)
+    yield from validate_word(spec, "volumeMode", _VOLUME_MODES)
+    yield from _data_sources(spec)
+    yield from validate_format(spec, "volumeAttributesClassName", dns_subdomain)
 
 
 def _data_sources(spec: View) -> Iterator[FieldError]:

@@ -55,16 +55,16 @@ _RETENTION: Final = ("Retain", "Delete")
 def validate_replication_controller(controller: View, rules: Rules) -> Iterator[FieldError]:
     """Hold a ReplicationController against its rules: it has the template's labels where it has none of its own."""
     found = tuple(_replication_controller(controller, rules))
-    declared = [error for name in _DECLARED for error in found if error.field == name and not _is_required(error)]
+    declared = [
+        error
+        for name in _DECLARED
+        for error in found
+        if error.field == name and not error.problem.startswith("Required")
+    ]
     if rules.minor < _DECLARED_SINCE:
         declared = []
     yield from (error for error in found if error not in declared)
     yield from declared
-
-
-def _is_required(error: FieldError) -> bool:
-    """Whether a value is missing, which no rule says that is declared for a ReplicationController."""
-    return error.problem.startswith("Required")
 
 
 def _replication_controller(controller: View, rules: Rules) -> Iterator[FieldError]:
@@ -107,7 +107,21 @@ def validate_deployment(deployment: View, rules: Rules) -> Iterator[FieldError]:
     spec = deployment.struct("spec")
     yield from validate_nonnegative(spec, "replicas")
     yield from _selected_template(spec, rules)
-    yield from _deployment_strategy(spec.struct("strategy"))
+    strategy = spec.struct("strategy")
+    kind, rolling = strategy.text("type", _ROLLING), strategy.struct("rollingUpdate")
+    if kind == _RECREATE:
+        if strategy.has("rollingUpdate"):
+            yield forbidden(rolling.path, f"may not be specified when strategy `type` is '{_RECREATE}'")
+    elif kind != _ROLLING:
+        yield unsupported(strategy.path, _shown_strategy(strategy), (_RECREATE, _ROLLING))
+    else:
+        unavailable, surge = _value(rolling, "maxUnavailable", _QUARTER), _value(rolling, "maxSurge", _QUARTER)
+        path = rolling.at("maxUnavailable")
+        yield from validate_positive_int_or_percent(unavailable, path)
+        yield from validate_positive_int_or_percent(surge, rolling.at("maxSurge"))
+        if int_or_percent(unavailable) == 0 and int_or_percent(surge) == 0:
+            yield invalid(path, _typed(unavailable), "may not be 0 when `maxSurge` is 0")
+        yield from validate_not_more_than_all(unavailable, path)
     yield from validate_nonnegative(spec, "minReadySeconds")
     yield from validate_nonnegative(spec, "revisionHistoryLimit")
     yield from validate_nonnegative(spec, "progressDeadlineSeconds")
@@ -125,7 +139,24 @@ def validate_stateful_set(stateful_set: View, rules: Rules) -> Iterator[FieldErr
     if management not in _POD_MANAGEMENT:
         words = f"must be '{_POD_MANAGEMENT[0]}' or '{_POD_MANAGEMENT[1]}'"
         yield invalid(spec.at("podManagementPolicy"), TypedText(management), words)
-    yield from _stateful_strategy(spec.struct("updateStrategy"), rules)
+    strategy = spec.struct("updateStrategy")
+    kind, rolling = strategy.text("type", _ROLLING), strategy.struct("rollingUpdate")
+    most = rolling.port("maxUnavailable") if rules.on("MaxUnavailableStatefulSet") else None
+    shown = {"Partition": rolling.number("partition") or 0, "MaxUnavailable": most}
+    if kind == _ON_DELETE:
+        if strategy.has("rollingUpdate"):
+            yield invalid(rolling.path, shown, f"only allowed for updateStrategy '{_ROLLING}'")
+    elif kind != _ROLLING:
+        whole = {"Type": kind, "RollingUpdate": shown if strategy.has("rollingUpdate") else None}
+        yield invalid(strategy.path, whole, f"must be '{_ROLLING}' or '{_ON_DELETE}'")
+    else:
+        yield from validate_nonnegative(rolling, "partition")
+        if most is not None:
+            path = rolling.at("maxUnavailable")
+            yield from validate_positive_int_or_percent(most, path)
+            if int_or_percent(most) == 0:
+                yield invalid(path, _typed(most), "cannot be 0")
+            yield from validate_not_more_than_all(most, path)
     retention = spec.struct("persistentVolumeClaimRetentionPolicy")
     for name in ("whenDeleted", "whenScaled"):
         policy = retention.text(name, _RETENTION[0])
@@ -234,23 +265,6 @@ def _with_claims(spec: View) -> View:
     return View({**template.content, "spec": content}, template.path)
 
 
-def _deployment_strategy(strategy: View) -> Iterator[FieldError]:
-    kind, rolling = strategy.text("type", _ROLLING), strategy.struct("rollingUpdate")
-    if kind == _RECREATE:
-        if strategy.has("rollingUpdate"):
-            yield forbidden(rolling.path, f"may not be specified when strategy `type` is '{_RECREATE}'")
-    elif kind != _ROLLING:
-        yield unsupported(strategy.path, _shown_strategy(strategy), (_RECREATE, _ROLLING))
-    else:
-        unavailable, surge = _value(rolling, "maxUnavailable", _QUARTER), _value(rolling, "maxSurge", _QUARTER)
-        path = rolling.at("maxUnavailable")
-        yield from validate_positive_int_or_percent(unavailable, path)
-        yield from validate_positive_int_or_percent(surge, rolling.at("maxSurge"))
-        if int_or_percent(unavailable) == 0 and int_or_percent(surge) == 0:
-            yield invalid(path, _typed(unavailable), "may not be 0 when `maxSurge` is 0")
-        yield from validate_not_more_than_all(unavailable, path)
-
-
 def _daemon_strategy(strategy: View) -> Iterator[FieldError]:
     kind, rolling = strategy.text("type", _ROLLING), strategy.struct("rollingUpdate")
     if kind == _ON_DELETE:
@@ -269,29 +283,6 @@ def _daemon_strategy(strategy: View) -> Iterator[FieldError]:
         )
     if not unavailable and not surge:
         yield required(rolling.at("maxUnavailable"), "cannot be 0 when maxSurge is 0")
-
-
-def _stateful_strategy(strategy: View, rules: Rules) -> Iterator[FieldError]:
-    kind, rolling = strategy.text("type", _ROLLING), strategy.struct("rollingUpdate")
-    most = rolling.port("maxUnavailable") if rules.on("MaxUnavailableStatefulSet") else None
-    shown = {"Partition": rolling.number("partition") or 0, "MaxUnavailable": most}
-    if kind == _ON_DELETE:
-        if strategy.has("rollingUpdate"):
-            yield invalid(rolling.path, shown, f"only allowed for updateStrategy '{_ROLLING}'")
-    elif kind != _ROLLING:
-        whole = {"Type": kind, "RollingUpdate": shown if strategy.has("rollingUpdate") else None}
-        yield invalid(strategy.path, whole, f"must be '{_ROLLING}' or '{_ON_DELETE}'")
-    else:
-        yield from validate_nonnegative(rolling, "partition")
-        if most is not None:
-            yield from _most_unavailable(most, rolling.at("maxUnavailable"))
-
-
-def _most_unavailable(most: IntOrPercent, path: str) -> Iterator[FieldError]:
-    yield from validate_positive_int_or_percent(most, path)
-    if int_or_percent(most) == 0:
-        yield invalid(path, _typed(most), "cannot be 0")
-    yield from validate_not_more_than_all(most, path)
 
 
 def _value(rolling: View, name: str, default: IntOrPercent) -> IntOrPercent:
