@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from podrules.api.schema.table import Schema
     from podrules.lint.shape import RefusedValue, UnknownField
 
+
 _MAX_FIELDS: Final = 10
 """How many fields of one object are listed: the file is searched for the line of each."""
 
@@ -114,10 +115,8 @@ class _Problems:
 
 def _says_nothing(values: Iterable[RefusedValue]) -> bool:
     """Whether a pod or workload lacks a name or a container, and cannot be explained."""
-    from podrules.lint.shape import NoContainers
-
     return any(
-        isinstance(one, NoContainers) or (one.field == "metadata.name" and one.problem.startswith("Required value"))
+        one.rule.name == "no-containers" or (one.field == "metadata.name" and one.problem.startswith("Required value"))
         for one in values
     )
 
@@ -132,9 +131,7 @@ def _refused_field(document: Document, value: RefusedValue) -> RefusedField:
 
 def _remedy(value: RefusedValue) -> str:
     """What to write instead; empty: the API server's message says so."""
-    from podrules.lint.shape import RefusedValue
-
-    return "" if type(value) is RefusedValue else value.rule.remedy
+    return "" if value.rule.name == "refused-value" else value.rule.remedy
 
 
 def _did_you_mean(near: str) -> str:

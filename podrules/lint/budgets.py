@@ -30,7 +30,14 @@ _PASSED: Final = frozenset(("DaemonSet", "Job", "CronJob"))
 
 def check_budgets(objects: Objects) -> Iterator[Finding]:
     """Every finding in budgets."""
-    budgets = _applied(objects)
+    # The budgets in their namespaces; with equal names only the last, as after an apply.
+    applied: dict[tuple[str, str, int], tuple[Manifest, PodDisruptionBudget]] = {}
+    for manifest, budget in objects.budgets:
+        placed = replace(budget, metadata=replace(budget.metadata, namespace=manifest.namespace))
+        # Budgets with generateName do not replace each other.
+        unnamed = 0 if budget.metadata.name else manifest.position
+        applied[manifest.namespace, budget.metadata.name, unnamed] = (manifest, placed)
+    budgets = list(applied.values())
     if not budgets:
         return
     selecting = SelectingBudgets(budget for _, budget in budgets)
@@ -47,24 +54,15 @@ def check_budgets(objects: Objects) -> Iterator[Finding]:
             yield TwoBudgets(*case.at("metadata.labels"), tuple(manifests[id(budget)].name for budget in several))
     populated = {case.owner.namespace for case in objects.cases}
     for manifest, budget in budgets:
-        if not _readable(budget):
+        given = [value for value in (budget.spec.min_available, budget.spec.max_unavailable) if value is not None]
+        negative = any(value < 0 for value in given if isinstance(value, int))
+        shares = [percentage(value) for value in given if isinstance(value, str)]
+        # The API server rejects a budget with invalid numbers.
+        if len(given) > 1 or negative or any(share is None or share > 100 for share in shares):
             continue
         yield from _room(manifest, budget, selected[id(budget)])
         if not selected[id(budget)] and manifest.namespace in populated:
             yield BudgetSelectsNothing(*manifest.at("spec.selector"), manifest.namespace)
-
-
-def _applied(objects: Objects) -> Sequence[tuple[Manifest, PodDisruptionBudget]]:
-    """The budgets in their namespaces; with equal names only the last, as after an apply."""
-    found: dict[tuple[str, str, int], tuple[Manifest, PodDisruptionBudget]] = {}
-    for manifest, budget in objects.budgets:
-        placed = replace(budget, metadata=replace(budget.metadata, namespace=manifest.namespace))
-        # Budgets with generateName do not replace each other.
-        found[manifest.namespace, budget.metadata.name, 0 if budget.metadata.name else manifest.position] = (
-            manifest,
-            placed,
-        )
-    return list(found.values())
 
 
 def _groups(case: PodCase) -> Iterator[PodGroup]:
@@ -76,35 +74,21 @@ def _groups(case: PodCase) -> Iterator[PodGroup]:
     yield from made_groups(f"{kind}/{owner.name}", controlled(named, kind, entry, None).pod, case.replicas, first=first)
 
 
-def _readable(budget: PodDisruptionBudget) -> bool:
-    """Whether its numbers are valid; the API server rejects a budget with invalid ones."""
-    given = [value for value in (budget.spec.min_available, budget.spec.max_unavailable) if value is not None]
-    return len(given) < 2 and all(value >= 0 if isinstance(value, int) else _is_share(value) for value in given)
-
-
-def _is_share(value: str) -> bool:
-    percent = percentage(value)
-    return percent is not None and percent <= 100
-
-
 def _room(manifest: Manifest, budget: PodDisruptionBudget, groups: Sequence[PodGroup]) -> Iterator[Finding]:
     """Problems with the number of evictions that it allows if all pods are healthy."""
     least, most = budget.spec.min_available, budget.spec.max_unavailable
     setting: Literal["minAvailable", "maxUnavailable"] = "minAvailable" if most is None else "maxUnavailable"
     value = least if most is None else most
     place = manifest.at("spec" if value is None else f"spec.{setting}")
+    drained = any(group.covered.kind not in _PASSED for group in groups)
     room = budget_room(budget, [group.covered for group in groups])
     never = value is None or least == "100%" or (most is not None and scaled(most, 100, up=True) == 0)
     if room is not None and room.failure and value is not None:
         yield UncountedBudget(*place, setting, value, room.failure)
     elif never and budget.spec.selector is not None:
         yield BudgetBlocksDrains(*place, setting, value, expected=room.expected if room is not None else 0)
-    elif room is not None and room.healthy and not room.allowed and any(map(_is_drained, groups)):
+    elif room is not None and room.healthy and not room.allowed and drained:
         yield BudgetBlocksDrains(*place, setting, value, room.healthy, room.expected)
-
-
-def _is_drained(group: PodGroup) -> bool:
-    return group.covered.kind not in _PASSED
 
 
 class BudgetBlocksDrains(Finding, frozen=True):

@@ -1,8 +1,13 @@
-"""PersistentVolumeClaims for one writer, pods that share them, and pods that bypass the scheduler, which binds them.
+"""Volumes: claims for one writer, pods that share them or bypass the scheduler that binds them, and second writers.
+
+The rule of second writers is that of `podrules.ending.volumes`, for Deployments with strategy RollingUpdate. The
+PersistentVolume of a claim is known only if the same files contain it, by spec.volumeName or its claimRef, or contain
+its StorageClass with a provisioner that is for NFS by its name; other claims are skipped.
 
 Source: pkg/apis/core/validation/validation.go (ValidatePersistentVolumeClaimSpec),
 pkg/scheduler/framework/plugins/volumerestrictions, pkg/controller/volume/persistentvolume/pv_controller.go and
-pkg/controller/deployment/util/deployment_util.go (ResolveFenceposts) at v1.36.3.
+pkg/controller/deployment/util/deployment_util.go (ResolveFenceposts) at v1.36.3; for second writers as in
+`podrules.ending.volumes`.
 """
 
 from __future__ import annotations
@@ -42,27 +47,25 @@ def check_shared_claims(objects: Objects) -> Iterator[Finding]:
 def check_node_names(objects: Objects) -> Iterator[Finding]:
     """Every finding in claims of pods with ``spec.nodeName``."""
     for case in objects.cases:
-        if case.pod.spec.node_name:
-            for name, claim in _claims(case, objects):
-                bound = claim is not None and claim.spec.volume_name
-                named = "" if claim is None else claim.spec.storage_class_name or ""
-                found = objects.storage_classes.get(named)
-                waits = found is None or found.volume_binding_mode == _WAITS
-                if waits and not bound and (case.owner.namespace, name) not in objects.reserved:
-                    yield ClaimNeedsScheduler(*case.at("spec.nodeName"), name, "" if found is None else named)
-
-
-def _claims(case: PodCase, objects: Objects) -> Iterator[tuple[str, PersistentVolumeClaim | None]]:
-    """The claims of a pod by name, or by the name in their template; None: no file contains the claim."""
-    content = case.owner.content
-    if isinstance(content, Workload):
-        yield from ((claim.metadata.name, claim) for claim in content.spec.volume_claim_templates)
-    for volume in case.pod.spec.volumes:
-        if volume.persistent_volume_claim is not None:
-            name = volume.persistent_volume_claim.claim_name
-            yield name, objects.claims.get((case.owner.namespace, name))
-        elif volume.ephemeral is not None and volume.ephemeral.volume_claim_template is not None:
-            yield volume.name, PersistentVolumeClaim(spec=volume.ephemeral.volume_claim_template.spec)
+        if not case.pod.spec.node_name:
+            continue
+        # By name, or by the name in their template; None: no file contains the claim.
+        claims: list[tuple[str, PersistentVolumeClaim | None]] = []
+        if isinstance(case.owner.content, Workload):
+            claims += [(claim.metadata.name, claim) for claim in case.owner.content.spec.volume_claim_templates]
+        for volume in case.pod.spec.volumes:
+            if volume.persistent_volume_claim is not None:
+                name = volume.persistent_volume_claim.claim_name
+                claims.append((name, objects.claims.get((case.owner.namespace, name))))
+            elif volume.ephemeral is not None and volume.ephemeral.volume_claim_template is not None:
+                claims.append((volume.name, PersistentVolumeClaim(spec=volume.ephemeral.volume_claim_template.spec)))
+        for name, claim in claims:
+            bound = claim is not None and claim.spec.volume_name
+            named = "" if claim is None else claim.spec.storage_class_name or ""
+            found = objects.storage_classes.get(named)
+            waits = found is None or found.volume_binding_mode == _WAITS
+            if waits and not bound and (case.owner.namespace, name) not in objects.reserved:
+                yield ClaimNeedsScheduler(*case.at("spec.nodeName"), name, "" if found is None else named)
 
 
 def _starts_first(case: PodCase) -> bool:
@@ -145,15 +148,6 @@ class ClaimForOne(Finding, frozen=True):
         if self.mode == READ_WRITE_ONCE_POD:
             return f"Only one of {self.replicas} replicas can use claim {self.claim} ({self.mode})."
         return f"All {self.replicas} replicas must be on one node: claim {self.claim} is {self.mode}."
-
-
-# A Deployment's rollout that starts a second writer on an unguarded volume.
-#
-# The rule is that of `podrules.ending.volumes`, for Deployments with strategy RollingUpdate. The PersistentVolume
-# of a claim is known only if the same files contain it, by spec.volumeName or its claimRef, or contain its StorageClass
-# with a provisioner that is for NFS by its name; other claims are skipped.
-#
-# Source: as in `podrules.ending.volumes`.
 
 
 def check_writers(objects: Objects) -> Iterator[Finding]:

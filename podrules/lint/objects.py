@@ -103,6 +103,31 @@ class PodCase(Struct, frozen=True):
         """The first two arguments of a `Finding`: the position of the object, and the path of the pod's field in it."""
         return self.owner.at(self.path + field)
 
+    @classmethod
+    def of(cls, manifest: Manifest, scaled: Collection[tuple[str, str, str]], features: Features) -> PodCase | None:
+        """The pods of an object; None: it creates none. Autoscalers decide the replicas of the scaled workloads."""
+        content = manifest.content
+        replicas: int | None
+        match content:
+            case Pod():
+                return cls(manifest, content, "", 1, features)
+            case CronJob():
+                template, path = content.spec.job_template.spec.template, "spec.jobTemplate.spec.template."
+                replicas = content.spec.job_template.spec.parallelism
+            case Workload():
+                template, path = content.spec.template, "spec.template."
+                replicas = content.spec.parallelism if manifest.kind == "Job" else content.spec.replicas
+            case ReplicationController():
+                template, path = content.spec.template or PodTemplateSpec(), "spec.template."
+                replicas = content.spec.replicas
+            case _:
+                return None
+        replicas = 1 if replicas is None else replicas
+        if manifest.kind == "DaemonSet" or (manifest.namespace, manifest.kind, manifest.name) in scaled:
+            replicas = None
+        metadata = replace(template.metadata, namespace=manifest.namespace)
+        return cls(manifest, Pod(metadata=metadata, spec=template.spec), path, replicas, features)
+
 
 class Objects(Struct, frozen=True, dict=True):
     """All objects of one run, grouped for the checks."""
@@ -162,46 +187,5 @@ class Objects(Struct, frozen=True, dict=True):
             for manifest in manifests
             if isinstance(manifest.content, HorizontalPodAutoscaler)
         }
-        cases = (_pod_case(manifest, scaled, features) for manifest in manifests)
+        cases = (PodCase.of(manifest, scaled, features) for manifest in manifests)
         return cls(manifests, tuple(case for case in cases if case is not None))
-
-
-def _pod_case(manifest: Manifest, scaled: Collection[tuple[str, str, str]], features: Features) -> PodCase | None:
-    """The pods of an object; None: it creates none.
-
-    Args:
-        manifest: The object.
-        scaled: Namespaces, kinds and names of workloads with an autoscaler.
-        features: The rules of the API server's version.
-    """
-    content = manifest.content
-    replicas: int | None
-    match content:
-        case Pod():
-            return PodCase(manifest, content, "", 1, features)
-        case CronJob():
-            template, path = content.spec.job_template.spec.template, "spec.jobTemplate.spec.template."
-            replicas = _or_one(content.spec.job_template.spec.parallelism)
-        case Workload():
-            template, path = content.spec.template, "spec.template."
-            replicas = _replicas(manifest.kind, content)
-        case ReplicationController():
-            template, path = content.spec.template or PodTemplateSpec(), "spec.template."
-            replicas = _or_one(content.spec.replicas)
-        case _:
-            return None
-    if (manifest.namespace, manifest.kind, manifest.name) in scaled:
-        replicas = None
-    metadata = replace(template.metadata, namespace=manifest.namespace)
-    pod = Pod(metadata=metadata, spec=template.spec)
-    return PodCase(manifest, pod, path, replicas, features)
-
-
-def _replicas(kind: str, workload: Workload) -> int | None:
-    if kind == "DaemonSet":
-        return None
-    return _or_one(workload.spec.parallelism if kind == "Job" else workload.spec.replicas)
-
-
-def _or_one(number: int | None) -> int:
-    return 1 if number is None else number

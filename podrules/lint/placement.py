@@ -44,7 +44,13 @@ def check_placement(case: PodCase) -> Iterator[Finding]:
     if spec.node_name:
         yield NodeNameSet(*case.at("spec.nodeName"), spec.node_name)
     if case.replicas is not None and case.replicas > 1:
-        yield from _host_ports(case, case.replicas)
+        for ref in case.pod.containers():
+            for index, port in enumerate(ref.container.ports if ref.is_sidecar or not ref.is_init else ()):
+                # For pods in the host network the API server sets the host ports (defaultHostNetworkPorts).
+                number = port.host_port or (port.container_port if spec.host_network else 0)
+                if number:
+                    field = f"{ref.field}.ports[{index}].{'hostPort' if port.host_port else 'containerPort'}"
+                    yield HostPortReplicas(*case.at(field), number, case.replicas)
     metadata = case.pod.metadata
     if not (
         case.templated or metadata.owner_references or is_static_pod(case.pod) or metadata.annotations.keys() & _HOOKS
@@ -79,18 +85,6 @@ def _node_terms(affinity: NodeAffinity) -> Iterator[tuple[str, NodeSelectorTerm]
     for index, weighed in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
         if weighed.weight:
             yield f"{_PREFERRED}[{index}].preference", weighed.preference
-
-
-def _host_ports(case: PodCase, replicas: int) -> Iterator[Finding]:
-    for ref in case.pod.containers():
-        if ref.is_init and not ref.is_sidecar:
-            continue
-        for index, port in enumerate(ref.container.ports):
-            # For pods in the host network the API server sets the host ports (defaultHostNetworkPorts).
-            number = port.host_port or (port.container_port if case.pod.spec.host_network else 0)
-            if number:
-                field = f"{ref.field}.ports[{index}].{'hostPort' if port.host_port else 'containerPort'}"
-                yield HostPortReplicas(*case.at(field), number, replicas)
 
 
 class UnusableNodeAffinity(Finding, frozen=True):

@@ -1,6 +1,9 @@
-"""Requests and limits, and the QoS class of a pod that results from them.
+"""What a pod asks for: requests, limits and the QoS class that results, how it ends, and its priority.
 
-Source: pkg/apis/core/v1/helper/qos/qos.go and pkg/apis/core/v1/defaults.go at v1.36.3.
+Source: pkg/apis/core/v1/helper/qos/qos.go, pkg/apis/core/v1/defaults.go,
+pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer), pkg/controller/tainteviction/taint_eviction.go
+(getMinTolerationTime) and plugin/pkg/admission/priority/admission.go at v1.36.3, the last as restated in
+`podrules.pod.priority`.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from podrules.api.model.node import Taint
-from podrules.api.model.pod import Pod, PodQOSClass
+from podrules.api.model.pod import PodQOSClass
 from podrules.api.model.quantity import Quantity
 from podrules.lint.finding import PRIORITY, QOS, Finding, Level, LintRule
 from podrules.lint.objects import Objects, PodCase
@@ -27,11 +30,23 @@ from podrules.pod.qos import explain_qos
 from podrules.pod.resources import MEMORY
 from podrules.pod.tolerations import tolerates_taint
 
+_SILENT: Final = (
+    Taint(key="node.kubernetes.io/unreachable", effect="NoExecute"),
+    Taint(key="node.kubernetes.io/not-ready", effect="NoExecute"),
+)
+
 
 def check_resources(case: PodCase) -> Iterator[Finding]:
     """Every finding in a pod's requests and limits."""
     stored = stored_pod(case.pod, features=case.features)
-    yield from _class(case, stored)
+    if stored.spec.containers:
+        explained = explain_qos(stored, features=case.features)
+        if explained.qos_class is PodQOSClass.BEST_EFFORT and pod_platform(stored, None) is Platform.LINUX:
+            yield BestEffort(*case.at("spec.containers[0].resources"))
+        blockers = [blocker for blocker in explained.blockers if blocker.container in explained.spoiled_by]
+        if blockers:
+            missing = dict.fromkeys(blocker.field.rpartition(".resources.")[2] for blocker in blockers)
+            yield AlmostGuaranteed(*case.at(blockers[0].field), tuple(explained.spoiled_by), tuple(missing))
     if not case.features.pod_level_resources or stored.spec.resources is None:
         for ref in case.pod.containers():
             own, path, name = ref.container.resources, f"{ref.field}.resources", ref.container.name
@@ -40,18 +55,6 @@ def check_resources(case: PodCase) -> Iterator[Finding]:
                 yield LimitWithoutRequest(*case.at(f"{path}.limits.memory"), name, limit)
             elif request is not None and request.sign > 0 and limit is None:
                 yield RequestWithoutLimit(*case.at(f"{path}.requests.memory"), name, request)
-
-
-def _class(case: PodCase, stored: Pod) -> Iterator[Finding]:
-    if not stored.spec.containers:
-        return
-    explained = explain_qos(stored, features=case.features)
-    if explained.qos_class is PodQOSClass.BEST_EFFORT and pod_platform(stored, None) is Platform.LINUX:
-        yield BestEffort(*case.at("spec.containers[0].resources"))
-    blockers = [blocker for blocker in explained.blockers if blocker.container in explained.spoiled_by]
-    if blockers:
-        missing = dict.fromkeys(blocker.field.rpartition(".resources.")[2] for blocker in blockers)
-        yield AlmostGuaranteed(*case.at(blockers[0].field), tuple(explained.spoiled_by), tuple(missing))
 
 
 class BestEffort(Finding, frozen=True):
@@ -128,17 +131,6 @@ class RequestWithoutLimit(Finding, frozen=True):
 
     def __str__(self) -> str:
         return f"Container {self.container} requests {self.request} of memory and may use all the memory of the node."
-
-
-# How pods end: grace periods, preStop hooks, and tolerations that keep pods on nodes that do not respond.
-#
-# Source: pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer) and
-# pkg/controller/tainteviction/taint_eviction.go (getMinTolerationTime) at v1.36.3.
-
-_SILENT: Final = (
-    Taint(key="node.kubernetes.io/unreachable", effect="NoExecute"),
-    Taint(key="node.kubernetes.io/not-ready", effect="NoExecute"),
-)
 
 
 def check_ending(case: PodCase) -> Iterator[Finding]:
@@ -223,11 +215,6 @@ class StaysOnSilentNode(Finding, frozen=True):
     def __str__(self) -> str:
         taints = " and ".join(self.taints)
         return f"It tolerates {taints} forever: the pod is not replaced if its node stops responding."
-
-
-# Priorities and their classes.
-#
-# Source: plugin/pkg/admission/priority/admission.go at v1.36.3, as restated in `podrules.pod.priority`.
 
 
 def check_priority(objects: Objects) -> Iterator[Finding]:

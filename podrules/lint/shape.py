@@ -1,13 +1,15 @@
 """Whether the API server accepts an object of a manifest: its shape first, then its values.
 
-An object without the shape of its kind is not checked further.
+An object without the shape of its kind is not checked further. `podrules.admission.validation` finds the errors of
+values, in the API server's words. Here each gets the first rule of `REFUSED_VALUES` with a matching kind, field and
+words.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -105,13 +107,7 @@ def _near(name: str, known: Iterable[str]) -> str:
 
 
 def check_shape(position: int, written: Mapping[str, Any], known: Schema) -> list[Finding]:
-    """Why the API server rejects an object, also for fields that no rule reads.
-
-    Args:
-        position: The number by which findings name the object.
-        written: The object as in the manifest.
-        known: The schema of the API server's version.
-    """
+    """Why the API server rejects an object, also for fields that no rule reads; findings name it by its position."""
     api_version, kind = str(written.get("apiVersion")), str(written.get("kind"))
     if known.serves(api_version, kind) is False:
         served = next(iter(known.versions_of(kind)), "")
@@ -137,14 +133,7 @@ class ReadManifest(NamedTuple):
 def read_manifest(
     position: int, written: Mapping[str, Any], *, known: Schema, namespace: str = DEFAULT_NAMESPACE
 ) -> ReadManifest:
-    """The typed object, and its errors against the schema of its kind.
-
-    Args:
-        position: The number by which findings name the object.
-        written: The object as in the manifest.
-        known: The schema of the API server's version.
-        namespace: The namespace of an object without one.
-    """
+    """The typed object, in a namespace if it has none itself, and its errors against the schema of its kind."""
     findings = check_shape(position, written, known)
     kind = str(written.get("kind"))
     model = KINDS.get((str(written.get("apiVersion")), kind))
@@ -161,250 +150,172 @@ def read_manifest(
     return ReadManifest(Manifest(position, kind, content), findings)
 
 
-# Values for which the API server rejects an object, in its words, under the names of lint's rules.
-#
-# `podrules.admission.validation` finds the errors. Here each error gets the first rule with a matching kind, field and
-# words, else `refused-value`.
+class RefusalRule(LintRule, frozen=True, kw_only=True):
+    """A rule for errors with which the API server rejects a value."""
+
+    level: Level = Level.ERROR
+    kinds: frozenset[str] = frozenset()
+    """The kinds of objects that the rule covers; empty: all."""
+    fields: str = ""
+    """A pattern for the path of the field."""
+    words: str = ""
+    """A pattern for the API server's words."""
+    named: str = ""
+    """A pattern for the last part of the field, which the API server names only in its words; empty: it is complete."""
+
+    def fits(self, kind: str, error: FieldError) -> bool:
+        """Whether the rule covers an error of an object of that kind."""
+        known = not self.kinds or kind in self.kinds
+        return known and bool(re.search(self.fields, error.field) and re.search(self.words, error.problem))
+
+
+REFUSED_VALUES: Final[tuple[RefusalRule, ...]] = (
+    # A pod without containers, or without a spec.
+    RefusalRule(
+        name="no-containers",
+        about="A pod has no container.",
+        remedy="Write one container or more, e.g. containers: [{name: web, image: nginx}].",
+        source=f"{PODS} (validateContainers)",
+        fields=r"\bspec\.containers$",
+        words="^Required value",
+    ),
+    # A value above 1,000,000,000, a reserved name, or an unknown preemption policy.
+    RefusalRule(
+        name="invalid-priority-class",
+        about="A PriorityClass that the API server rejects.",
+        remedy="Choose a value up to 1000000000 and a name that does not begin with system-.",
+        source="pkg/apis/scheduling/validation/validation.go",
+        term="PriorityClass",
+        kinds=frozenset({"PriorityClass"}),
+    ),
+    # minAvailable and maxUnavailable together, a negative number, or more than 100%.
+    RefusalRule(
+        name="invalid-budget",
+        about="A PodDisruptionBudget that the API server rejects.",
+        remedy="Set one of minAvailable and maxUnavailable, to a number or to 0% to 100%.",
+        source="pkg/apis/policy/validation/validation.go",
+        term="PodDisruptionBudget",
+        kinds=frozenset({"PodDisruptionBudget"}),
+        fields=r"^spec\b",
+    ),
+    # A readiness probe does not end a container, so it has no grace period.
+    RefusalRule(
+        name="readiness-probe-grace",
+        about="A readiness probe has its own termination grace period.",
+        remedy="Remove the field, or set it on the liveness or startup probe.",
+        source=f"{PODS} (validateReadinessProbe)",
+        fields=r"\breadinessProbe\.terminationGracePeriodSeconds$",
+    ),
+    # A preStop sleep that cannot end in time.
+    RefusalRule(
+        name="prestop-over-grace",
+        about="A preStop sleep is longer than the grace period.",
+        remedy="Shorten the sleep or raise terminationGracePeriodSeconds.",
+        source=f"{PODS} (validateSleepAction)",
+        term="preStop",
+        fields=r"\blifecycle\.preStop\.sleep\b",
+        words="terminationGracePeriodSeconds",
+    ),
+    # Containers need more than the pod-level resources.
+    RefusalRule(
+        name="invalid-pod-resources",
+        about="Pod-level resources and those of the containers contradict each other.",
+        remedy="Raise the pod's amount or lower the containers'.",
+        source=f"{PODS} (validatePodResourceConsistency)",
+        words="aggregate container (requests|limits)|than or equal to pod limits",
+    ),
+    # A request above its limit, or different from it if overcommitting is not allowed.
+    RefusalRule(
+        name="request-over-limit",
+        about="A request is above its limit, or differs where both must be the same.",
+        remedy="Lower the request or raise the limit.",
+        source=f"{PODS} (validateResourceRequirements)",
+        term="requests",
+        fields=r"\bresources\.(requests|limits)$",
+        words="limit of|non overcommitable",
+        named=r"equal to (\S+) limit of",
+    ),
+    # maxSkew below 1, minDomains with ScheduleAnyway, one key in labelSelector and in matchLabelKeys, and the like.
+    RefusalRule(
+        name="invalid-spread",
+        about="A topology spread constraint that the API server rejects.",
+        remedy="Correct the constraint.",
+        source=f"{PODS} (validateTopologySpreadConstraints)",
+        term="topologySpreadConstraints",
+        fields=r"\bspec\.topologySpreadConstraints\[",
+    ),
+    # A term that cannot be read, or a weight outside 1 to 100.
+    RefusalRule(
+        name="invalid-node-affinity",
+        about="A node affinity term that cannot be read.",
+        remedy="Correct the term.",
+        source=f"{PODS} (ValidateNodeSelectorRequirement)",
+        term="nodeAffinity",
+        fields=r"\bspec\.affinity\.nodeAffinity\.",
+    ),
+    # An invalid combination of key, operator, value, effect and tolerationSeconds.
+    RefusalRule(
+        name="invalid-toleration",
+        about="Fields of a toleration contradict each other.",
+        remedy="Correct the toleration.",
+        source=f"{PODS} (ValidateTolerations)",
+        term="toleration",
+        fields=r"\bspec\.tolerations\[",
+    ),
+    # ReadWriteOncePod together with another mode.
+    RefusalRule(
+        name="invalid-access-modes",
+        about="A claim has ReadWriteOncePod together with another access mode.",
+        remedy="Keep one of the modes.",
+        source=f"{PODS} (ValidatePersistentVolumeClaimSpec)",
+        term="ReadWriteOncePod",
+        fields=r"\baccessModes$",
+        words="may not use ReadWriteOncePod",
+    ),
+    # A workload that does not select its own pods.
+    RefusalRule(
+        name="selector-differs",
+        about="A workload's selector does not match the labels of its own pods.",
+        remedy="Write a selector that matches the labels of the template.",
+        source="pkg/apis/apps/validation/validation.go",
+        fields=r"^spec\.(selector|template\.metadata\.labels)$",
+        words="does not match template|[Rr]equired value|empty selector",
+    ),
+    # A negative amount or number of pods.
+    RefusalRule(
+        name="negative-number",
+        about="A request, a limit or a number of pods is below 0.",
+        remedy="Write a number that is not below 0.",
+        source=f"{PODS} (ValidateNonnegativeField, ValidateNonnegativeQuantity)",
+        words="must be greater than or equal to 0$",
+    ),
+    RefusalRule(
+        name="refused-value",
+        about="The API server rejects a value.",
+        remedy="Correct the field.",
+        source=PODS,
+    ),
+)
+"""The first rule that fits an error is used."""
 
 
 class RefusedValue(Finding, frozen=True):
     """A value that the API server rejects."""
 
-    rule = LintRule(
-        name="refused-value",
-        level=Level.ERROR,
-        about="The API server rejects a value.",
-        remedy="Correct the field.",
-        source=PODS,
-    )
+    rule: RefusalRule
     problem: str
     """``Invalid value: "A": must be ...``: the API server's words."""
     of_pods: bool = False
     """Whether it accepts the workload, and rejects the pods that the workload creates."""
 
-    kinds: ClassVar[frozenset[str]] = frozenset()
-    """The kinds of objects that the rule covers; empty: all."""
-    fields: ClassVar[str] = ""
-    """A pattern for the path of the field."""
-    words: ClassVar[str] = ""
-    """A pattern for the API server's words."""
+    @property
+    def place(self) -> str:
+        """The field with the resource that the API server names only in its words."""
+        named = re.search(self.rule.named, self.problem) if self.rule.named else None
+        return f"{self.field}.{named[1]}" if named else self.field
 
     def __str__(self) -> str:
         return f"{self.problem} (in each pod that it creates)." if self.of_pods else f"{self.problem}."
-
-    @classmethod
-    def fits(cls, kind: str, error: FieldError) -> bool:
-        """Whether the rule covers an error of an object of that kind."""
-        known = not cls.kinds or kind in cls.kinds
-        return known and bool(re.search(cls.fields, error.field) and re.search(cls.words, error.problem))
-
-
-class NoContainers(RefusedValue, frozen=True):
-    """A pod without containers, or without a spec."""
-
-    rule = LintRule(
-        name="no-containers",
-        level=Level.ERROR,
-        about="A pod has no container.",
-        remedy="Write one container or more, e.g. containers: [{name: web, image: nginx}].",
-        source=f"{PODS} (validateContainers)",
-    )
-    fields = r"\bspec\.containers$"
-    words = "^Required value"
-
-
-class RequestOverLimit(RefusedValue, frozen=True):
-    """A request above its limit, or different from it if overcommitting is not allowed."""
-
-    rule = LintRule(
-        name="request-over-limit",
-        level=Level.ERROR,
-        about="A request is above its limit, or differs where both must be the same.",
-        remedy="Lower the request or raise the limit.",
-        source=f"{PODS} (validateResourceRequirements)",
-        term="requests",
-    )
-    fields = r"\bresources\.(requests|limits)$"
-    words = "limit of|non overcommitable"
-
-    @property
-    def place(self) -> str:
-        """The field; the API server names the resource only in its words."""
-        named = re.search(r"equal to (\S+) limit of", self.problem)
-        return f"{self.field}.{named[1]}" if named else self.field
-
-
-class InvalidPodResources(RefusedValue, frozen=True):
-    """Containers need more than the pod-level resources."""
-
-    rule = LintRule(
-        name="invalid-pod-resources",
-        level=Level.ERROR,
-        about="Pod-level resources and those of the containers contradict each other.",
-        remedy="Raise the pod's amount or lower the containers'.",
-        source=f"{PODS} (validatePodResourceConsistency)",
-    )
-    words = "aggregate container (requests|limits)|than or equal to pod limits"
-
-
-class NegativeNumber(RefusedValue, frozen=True):
-    """A negative amount or number of pods."""
-
-    rule = LintRule(
-        name="negative-number",
-        level=Level.ERROR,
-        about="A request, a limit or a number of pods is below 0.",
-        remedy="Write a number that is not below 0.",
-        source=f"{PODS} (ValidateNonnegativeField, ValidateNonnegativeQuantity)",
-    )
-    words = "must be greater than or equal to 0$"
-
-
-class InvalidSpread(RefusedValue, frozen=True):
-    """maxSkew below 1, minDomains with ScheduleAnyway, one key in labelSelector and in matchLabelKeys, and the like."""
-
-    rule = LintRule(
-        name="invalid-spread",
-        level=Level.ERROR,
-        about="A topology spread constraint that the API server rejects.",
-        remedy="Correct the constraint.",
-        source=f"{PODS} (validateTopologySpreadConstraints)",
-        term="topologySpreadConstraints",
-    )
-    fields = r"\bspec\.topologySpreadConstraints\["
-
-
-class ReadinessProbeGrace(RefusedValue, frozen=True):
-    """A readiness probe does not end a container, so it has no grace period."""
-
-    rule = LintRule(
-        name="readiness-probe-grace",
-        level=Level.ERROR,
-        about="A readiness probe has its own termination grace period.",
-        remedy="Remove the field, or set it on the liveness or startup probe.",
-        source=f"{PODS} (validateReadinessProbe)",
-    )
-    fields = r"\breadinessProbe\.terminationGracePeriodSeconds$"
-
-
-class PreStopOverGrace(RefusedValue, frozen=True):
-    """A preStop sleep that cannot end in time."""
-
-    rule = LintRule(
-        name="prestop-over-grace",
-        level=Level.ERROR,
-        about="A preStop sleep is longer than the grace period.",
-        remedy="Shorten the sleep or raise terminationGracePeriodSeconds.",
-        source=f"{PODS} (validateSleepAction)",
-        term="preStop",
-    )
-    fields = r"\blifecycle\.preStop\.sleep\b"
-    words = "terminationGracePeriodSeconds"
-
-
-class InvalidNodeAffinity(RefusedValue, frozen=True):
-    """A term that cannot be read, or a weight outside 1 to 100."""
-
-    rule = LintRule(
-        name="invalid-node-affinity",
-        level=Level.ERROR,
-        about="A node affinity term that cannot be read.",
-        remedy="Correct the term.",
-        source=f"{PODS} (ValidateNodeSelectorRequirement)",
-        term="nodeAffinity",
-    )
-    fields = r"\bspec\.affinity\.nodeAffinity\."
-
-
-class InvalidToleration(RefusedValue, frozen=True):
-    """An invalid combination of key, operator, value, effect and tolerationSeconds."""
-
-    rule = LintRule(
-        name="invalid-toleration",
-        level=Level.ERROR,
-        about="Fields of a toleration contradict each other.",
-        remedy="Correct the toleration.",
-        source=f"{PODS} (ValidateTolerations)",
-        term="toleration",
-    )
-    fields = r"\bspec\.tolerations\["
-
-
-class InvalidPriorityClass(RefusedValue, frozen=True):
-    """A value above 1,000,000,000, a reserved name, or an unknown preemption policy."""
-
-    rule = LintRule(
-        name="invalid-priority-class",
-        level=Level.ERROR,
-        about="A PriorityClass that the API server rejects.",
-        remedy="Choose a value up to 1000000000 and a name that does not begin with system-.",
-        source="pkg/apis/scheduling/validation/validation.go",
-        term="PriorityClass",
-    )
-    kinds = frozenset({"PriorityClass"})
-
-
-class InvalidBudget(RefusedValue, frozen=True):
-    """minAvailable and maxUnavailable together, a negative number, or more than 100%."""
-
-    rule = LintRule(
-        name="invalid-budget",
-        level=Level.ERROR,
-        about="A PodDisruptionBudget that the API server rejects.",
-        remedy="Set one of minAvailable and maxUnavailable, to a number or to 0% to 100%.",
-        source="pkg/apis/policy/validation/validation.go",
-        term="PodDisruptionBudget",
-    )
-    kinds = frozenset({"PodDisruptionBudget"})
-    fields = r"^spec\b"
-
-
-class InvalidAccessModes(RefusedValue, frozen=True):
-    """ReadWriteOncePod together with another mode."""
-
-    rule = LintRule(
-        name="invalid-access-modes",
-        level=Level.ERROR,
-        about="A claim has ReadWriteOncePod together with another access mode.",
-        remedy="Keep one of the modes.",
-        source=f"{PODS} (ValidatePersistentVolumeClaimSpec)",
-        term="ReadWriteOncePod",
-    )
-    fields = r"\baccessModes$"
-    words = "may not use ReadWriteOncePod"
-
-
-class SelectorDiffers(RefusedValue, frozen=True):
-    """A workload that does not select its own pods."""
-
-    rule = LintRule(
-        name="selector-differs",
-        level=Level.ERROR,
-        about="A workload's selector does not match the labels of its own pods.",
-        remedy="Write a selector that matches the labels of the template.",
-        source="pkg/apis/apps/validation/validation.go",
-    )
-    fields = r"^spec\.(selector|template\.metadata\.labels)$"
-    words = "does not match template|[Rr]equired value|empty selector"
-
-
-REFUSED_VALUES: Final[tuple[type[RefusedValue], ...]] = (
-    NoContainers,
-    InvalidPriorityClass,
-    InvalidBudget,
-    ReadinessProbeGrace,
-    PreStopOverGrace,
-    InvalidPodResources,
-    RequestOverLimit,
-    InvalidSpread,
-    InvalidNodeAffinity,
-    InvalidToleration,
-    InvalidAccessModes,
-    SelectorDiffers,
-    NegativeNumber,
-    RefusedValue,
-)
-"""The first rule that fits an error is used."""
 
 
 def refused_values(position: int, written: Mapping[str, Any], minor: int) -> list[Finding]:
@@ -412,36 +323,30 @@ def refused_values(position: int, written: Mapping[str, Any], minor: int) -> lis
 
     For an accepted workload, the pod that its controller would create is validated. An object with a uid comes from a
     cluster and is not created: it has no errors here.
-
-    Args:
-        position: The number by which findings name the object.
-        written: The object as in the manifest.
-        minor: The API server's version.
     """
     kind = str(written.get("kind"))
     if (written.get("metadata") or {}).get("uid"):
         return []
+    path, of_pods = "", False
     errors = validate(_with_service_account(written) if kind == "Pod" else written, minor)
     made = None if errors else made_pod(written)
-    if made is None:
-        return [_refused(position, kind, error) for error in errors]
-    errors = validate(_with_service_account(made.content), minor)
-    below = [FieldError(made.path + error.field, error.problem) for error in errors]
-    return [replace(_refused(position, kind, error), of_pods=True) for error in below]
-
-
-def _refused(position: int, kind: str, error: FieldError) -> RefusedValue:
-    rule = next(rule for rule in REFUSED_VALUES if rule.fits(kind, error))
-    return rule(position, error.field, error.problem)
+    if made is not None:
+        path, of_pods = made.path, True
+        errors = validate(_with_service_account(made.content), minor)
+    findings: list[Finding] = []
+    for error in (FieldError(path + one.field, one.problem) for one in errors):
+        rule = next(rule for rule in REFUSED_VALUES if rule.fits(kind, error))
+        findings.append(RefusedValue(position, error.field, rule, error.problem, of_pods))
+    return findings
 
 
 def _with_service_account(pod: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The pod with the account that admission sets before validation (plugin ServiceAccount)."""
+    """The pod with the account that admission sets before validation (plugin ServiceAccount).
+
+    It matters for a volume with its token: the API server requires an account then.
+    """
     spec = pod.get("spec") or {}
-    if (
-        spec.get("serviceAccountName")
-        or spec.get("serviceAccount")
-        or not any((volume or {}).get("projected") for volume in spec.get("volumes") or ())
-    ):
+    projects = any((volume or {}).get("projected") for volume in spec.get("volumes") or ())
+    if spec.get("serviceAccountName") or spec.get("serviceAccount") or not projects:
         return pod
     return {**pod, "spec": {**spec, "serviceAccountName": "default"}}

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from podrules.api.controllers import ADDED_LABELS, HASH_LABEL
 from podrules.api.model.pod import TopologySpreadConstraint
-from podrules.api.model.selectors import LabelSelector, PodAffinityTerm, Selector, SelectorError
+from podrules.api.model.selectors import LabelSelector, Selector, SelectorError
 from podrules.api.model.workload import Workload
 from podrules.lint.finding import SPREAD, Finding, Level, LintRule
 from podrules.lint.objects import PodCase
@@ -58,12 +58,8 @@ def selector_misses(
 ) -> SelectorMiss | None:
     """Why a constraint does not count its own pod; None: it does, or the API server rejects the selector.
 
-    matchLabelKeys do not matter, because they take the pod's own values.
-
-    Args:
-        constraint: A constraint of the pod.
-        labels: The labels of the pod.
-        added: The keys of labels that controllers add to those of a template; terms with them are ignored.
+    matchLabelKeys do not matter, because they take the pod's own values. Terms with keys that controllers add to the
+    labels of a template are ignored.
     """
     if constraint.label_selector is None:
         return SelectorMiss(Miss.NO_SELECTOR)
@@ -81,6 +77,13 @@ def check_spread(case: PodCase) -> Iterator[Finding]:
     """Every finding in a pod's constraints."""
     added = ADDED_LABELS if case.templated else frozenset()
     labels = case.pod.metadata.labels
+    content, affinity = case.owner.content, case.pod.spec.affinity
+    # Pods of two revisions exist at the same time during a rollout.
+    rolls = (
+        isinstance(content, Workload) and content.spec.strategy.type != "Recreate" and case.owner.kind == "Deployment"
+    )
+    apart = affinity.pod_anti_affinity if affinity is not None else None
+    terms = () if apart is None else apart.required_during_scheduling_ignored_during_execution
     for index, constraint in enumerate(case.pod.spec.topology_spread_constraints):
         path = f"spec.topologySpreadConstraints[{index}]"
         miss = selector_misses(constraint, labels, added)
@@ -93,33 +96,15 @@ def check_spread(case: PodCase) -> Iterator[Finding]:
                 *(term.key for term in selector.match_expressions),
                 *selector.match_labels,
             }
-            if _rolls(case) and HASH_LABEL not in keys:
+            if rolls and HASH_LABEL not in keys:
                 yield SpreadCountsOldPods(*case.at(path), constraint.topology_key)
-            for term in _anti_affinity(case):
-                if term.topology_key == constraint.topology_key and _selects_the_same(term, constraint):
+            for term in terms:
+                # It selects the same pods, and only in the pod's own namespace.
+                narrowed = term.namespaces or term.namespace_selector is not None or term.mismatch_label_keys
+                same_keys = set(term.match_label_keys) == set(constraint.match_label_keys)
+                same = not narrowed and same_keys and term.label_selector == constraint.label_selector
+                if same and term.topology_key == constraint.topology_key:
                     yield SpreadIsRedundant(*case.at(path), constraint.topology_key)
-
-
-def _rolls(case: PodCase) -> bool:
-    """Whether pods of two revisions exist at the same time during a rollout."""
-    content = case.owner.content
-    return (
-        case.owner.kind == "Deployment" and isinstance(content, Workload) and content.spec.strategy.type != "Recreate"
-    )
-
-
-def _anti_affinity(case: PodCase) -> tuple[PodAffinityTerm, ...]:
-    affinity = case.pod.spec.affinity
-    if affinity is None or affinity.pod_anti_affinity is None:
-        return ()
-    return affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
-
-
-def _selects_the_same(term: PodAffinityTerm, constraint: TopologySpreadConstraint) -> bool:
-    """Whether both select the same pods, and only in the pod's own namespace."""
-    narrowed = term.namespaces or term.namespace_selector is not None or term.mismatch_label_keys
-    same_keys = set(term.match_label_keys) == set(constraint.match_label_keys)
-    return not narrowed and same_keys and term.label_selector == constraint.label_selector
 
 
 class SpreadMissesOwnPod(Finding, frozen=True):

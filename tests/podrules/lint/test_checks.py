@@ -16,10 +16,10 @@ from podrules.api.controllers import scaled
 from podrules.api.features import REFERENCE
 from podrules.api.schema.table import schema
 from podrules.lint.claims import TwoWriters
-from podrules.lint.finding import Finding, Level
+from podrules.lint.finding import Finding, Level, LintRule
 from podrules.lint.objects import Objects
 from podrules.lint.rules import RULES, check
-from podrules.lint.shape import REFUSED_VALUES, read_manifest
+from podrules.lint.shape import REFUSED_VALUES, RefusedValue, read_manifest
 from tests.objects import raw_workload
 
 DATA = Path(__file__).resolve().parents[2] / "testdata" / "lint"
@@ -138,11 +138,13 @@ def test_api_server_refusals_are_errors(entry: Object) -> None:
 
 def test_each_finding_is_registered_once_with_one_check() -> None:
     kinds = [kind for kind in _subclasses(Finding) if kind.__module__.startswith("podrules.")]
-    assert sorted(kind.rule.name for kind in kinds) == sorted(RULES)
+    rules = [*REFUSED_VALUES, *(kind.rule for kind in kinds if kind is not RefusedValue)]
+    assert sorted(rule.name for rule in rules if isinstance(rule, LintRule)) == sorted(RULES)
+    assert len(rules) == len(RULES)
     levels = [rule.level.rank for rule in RULES.values()]
     assert levels == sorted(levels)
     without = {name for name, rule in RULES.items() if (rule.check_pod is None) == (rule.check_objects is None)}
-    read = {"invalid-field", "unknown-field", "unserved-version", *(kind.rule.name for kind in REFUSED_VALUES)}
+    read = {"invalid-field", "unknown-field", "unserved-version", *(rule.name for rule in REFUSED_VALUES)}
     assert without == read, "found while manifests are read"
 
 
