@@ -1,4 +1,16 @@
-"""The room of quotas for pods, and the LimitRange that limits them: reports use it without loading the rules."""
+"""Admission: what the API server changes in a new pod before it stores the pod, or why it rejects the pod.
+
+    API defaults    requests from limits, pod-level resources, rounded amounts, the grace period
+                    (`podrules.pod.defaults`)
+    LimitRanger     container limits and requests that are still missing
+    RuntimeClass    the overhead of the class
+    Priority        priority, class and preemption policy; the only step here that can reject
+    last            since 1.37 the pod-level resources, which until 1.36 are among the defaults
+
+The room of quotas and the LimitRange that limits a pod are here for reports, which need not load their rules.
+
+Source: the plugins in plugin/pkg/admission, on by default in pkg/kubeapiserver/options/plugins.go, at v1.36.3.
+"""
 
 from __future__ import annotations
 
@@ -71,18 +83,6 @@ def forbidden(pod: Pod, problem: str) -> str:
     return f'pods "{pod.metadata.name or pod.metadata.generate_name}" is forbidden: {problem}'
 
 
-# Admission: what the API server changes in a new pod before it stores the pod, or why it rejects the pod.
-#
-#     API defaults    requests from limits, pod-level resources, rounded amounts, the grace period
-#                     (`podrules.pod.defaults`)
-#     LimitRanger     container limits and requests that are still missing
-#     RuntimeClass    the overhead of the class
-#     Priority        priority, class and preemption policy; the only step here that can reject
-#     last            since 1.37 the pod-level resources, which until 1.36 are among the defaults
-#
-# Source: the plugins in plugin/pkg/admission, on by default in pkg/kubeapiserver/options/plugins.go, at v1.36.3.
-
-
 class RejectedBy(StrEnum):
     """What rejects a pod after all these steps (`podrules.admission.pod_review`)."""
 
@@ -149,13 +149,7 @@ class AdmittedPod(Struct, frozen=True, kw_only=True):
 
 
 def admit_pod(pod: Pod, objects: AdmissionObjects, *, features: Features = REFERENCE) -> AdmittedPod:
-    """The pod after every step.
-
-    Args:
-        pod: The pod as in its manifest.
-        objects: The objects that the admission plugins read.
-        features: The feature gates.
-    """
+    """The pod of a manifest after every step."""
     defaulted = default_pod(pod, features=features)
     filled = apply_runtime_class(apply_limit_ranges(defaulted, objects.limit_ranges or ()), objects.runtime_class)
     stored = default_pod_level_resources(filled, features=features)
@@ -180,13 +174,7 @@ def admit_pod(pod: Pod, objects: AdmissionObjects, *, features: Features = REFER
 
 
 def admitted_by_server(pod: Pod, stored: Pod, objects: AdmissionObjects) -> AdmittedPod:
-    """A pod as the API server's own dry run stores it, with its known name.
-
-    Args:
-        pod: The pod as in its manifest.
-        stored: The pod as the API server would store it.
-        objects: The objects that the admission plugins would read.
-    """
+    """A pod as the API server's own dry run stores it, with its known name."""
     spec, own = stored.spec, pod.metadata
     # The name, the uid and the time are generated for the dry run.
     meta = replace(

@@ -1,4 +1,7 @@
-"""LimitRanger: whether a pod meets the minimums, the maximums and the ratios of its namespace's LimitRanges.
+"""The limits of a namespace that can reject a new pod: LimitRanges for each pod, ResourceQuotas for all pods together.
+
+Both come after everything that changes a pod (`podrules.admission.admitted_pod`), and after its validation: pass the
+pod as the API server would store it. LimitRanges come before quotas. The plugin LimitRanger:
 
     type Container   applies to every container and init container; the message names none of them
     type Pod         applies to the sums of containers, or to spec.resources if it sets cpu or memory; no overhead
@@ -8,9 +11,23 @@
     ratio   both are required, and the limit is at most the ratio times the request
 
 The first rejecting LimitRange is named; upstream evaluates them in any order, and also lists the problems of one in any
-order.
+order. A quota applies to a pod if all its scopes match the pod, and its status has a hard amount of something that pods
+use. First every such quota checks what a pod must specify, then whether it has room:
 
-Source: plugin/pkg/admission/limitranger/admission.go (PodValidateLimitFunc) at v1.37.1.
+    cpu, memory, requests.*, limits.*    each container and init container must set the counted resources, unless
+                                         spec.resources sets anything
+    no ``used`` for a hard amount        rejected: the quota controller has not counted yet
+    used + the pod's > hard              rejected, for each resource that the pod uses
+
+Requests and limits are the pod's effective ones, with overhead. For extended resources only ``requests.<name>`` is
+counted. The first rejecting quota in the given order is reported; upstream evaluates them in any order.
+
+Not implemented: limited resources, which the API server's admission configuration would name; rejections by the earlier
+validation (negative requests, operators and values of scope selectors).
+
+Source: plugin/pkg/admission/limitranger/admission.go (PodValidateLimitFunc) and pkg/quota/v1/evaluator/core/pods.go at
+v1.37.1; k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go (CheckRequest) and
+k8s.io/apiserver/pkg/quota/v1/{resources.go,generic/evaluator.go} at v0.37.1.
 """
 
 from __future__ import annotations
@@ -49,145 +66,6 @@ _MAX_MILLI_VALUE: Final = (2**63 - 1) // 1000
 """Larger amounts exceed an int64 in thousandths, and are compared in whole units."""
 _POD_LEVEL: Final = frozenset({CPU, MEMORY})
 """The resources that ``spec.resources`` sets here; huge pages, which count elsewhere, are not included."""
-
-
-def limit_range_refusal(pod: Pod, limit_ranges: Iterable[LimitRange], *, features: Features = REFERENCE) -> str | None:
-    """Upstream's message if a LimitRange rejects the pod; None: all accept it.
-
-    Args:
-        pod: The pod as the API server would store it.
-        limit_ranges: The stored LimitRanges of its namespace.
-        features: The feature gates.
-    """
-    for limit_range in limit_ranges:
-        problems = list(dict.fromkeys(_problems(pod, limit_range, features)))
-        if problems:
-            return forbidden(pod, problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
-    return None
-
-
-def limit_below_request(pod: Pod, limit_ranges: Sequence[LimitRange]) -> LimitRangeBound | None:
-    """The default limit that is below the request of a container; None: no LimitRange sets one.
-
-    A template that sets such a limit itself is rejected earlier.
-
-    Args:
-        pod: The pod as the API server would store it.
-        limit_ranges: The stored LimitRanges of its namespace.
-    """
-    owns = [ref.container.resources for ref in pod.containers()]
-    short = [
-        (name, own.requests[name], most) for own in owns for name, most in own.limits.items() if name in own.requests
-    ]
-    for name, request, limit in short:
-        for one in limit_ranges if request > limit else ():
-            items = [item for item in one.spec.limits if item.type == "Container"]
-            if any(item.default.get(name) == limit for item in items):
-                capped = any(name in item.max and item.max[name] < request for item in items)
-                return LimitRangeBound(one.metadata.name, name, str(request), str(limit), capped)
-    return None
-
-
-def _problems(pod: Pod, limit_range: LimitRange, features: Features) -> Iterator[str]:
-    for item in limit_range.spec.limits:
-        if item.type == "Container":
-            for ref in pod.containers():
-                yield from _broken(item, ref.container.resources)
-        elif item.type == "Pod":
-            yield from _broken(item, _of_pod(pod, features))
-
-
-def _of_pod(pod: Pod, features: Features) -> ResourceRequirements:
-    requests, limits = aggregate_container_requests(pod), aggregate_container_limits(pod)
-    own = pod.spec.resources
-    if features.pod_level_resources and own is not None:
-        requests |= _pod_level(own.requests)
-        limits |= _pod_level(own.limits)
-    return ResourceRequirements(requests=requests, limits=limits)
-
-
-def _pod_level(amounts: ResourceList) -> ResourceList:
-    return {name: amount for name, amount in amounts.items() if name in _POD_LEVEL}
-
-
-def _broken(item: LimitRangeItem, own: ResourceRequirements) -> Iterator[str]:
-    for name, least in item.min.items():
-        problem = _too_little(least, own.requests.get(name), own.limits.get(name))
-        if problem:
-            yield f"minimum {name} usage per {item.type} is {least}{problem}"
-    for name, most in item.max.items():
-        problem = _too_much(most, own.requests.get(name), own.limits.get(name))
-        if problem:
-            yield f"maximum {name} usage per {item.type} is {most}{problem}"
-    for name, ratio in item.max_limit_request_ratio.items():
-        problem = _too_far(ratio, own.requests.get(name), own.limits.get(name))
-        if problem:
-            yield f"{name} max limit to request ratio per {item.type} is {ratio}, but {problem}"
-
-
-def _too_little(least: Quantity, request: Quantity | None, limit: Quantity | None) -> str:
-    if request is None:
-        return ".  No request is specified"
-    asked, limited, bound = _comparable(request, limit, least)
-    if asked < bound:
-        return f", but request is {request}"
-    if limit is not None and limited < bound:
-        return f", but limit is {limit}"
-    return ""
-
-
-def _too_much(most: Quantity, request: Quantity | None, limit: Quantity | None) -> str:
-    if limit is None:
-        return ".  No limit is specified"
-    asked, limited, bound = _comparable(request, limit, most)
-    if limited > bound:
-        return f", but limit is {limit}"
-    if request is not None and asked > bound:
-        return f", but request is {request}"
-    return ""
-
-
-def _too_far(most: Quantity, request: Quantity | None, limit: Quantity | None) -> str:
-    asked, limited, _ = _comparable(request, limit, most)
-    if asked == 0:
-        return "no request is specified or request is 0"
-    if limited == 0:
-        return "no limit is specified or limit is 0"
-    ratio = float(limited) / float(asked)
-    precise = most.value <= _MAX_MILLI_VALUE
-    if (ratio * 1000 if precise else ratio) > float(most.milli_value if precise else most.value):
-        return f"provided ratio is {ratio:f}"
-    return ""
-
-
-def _comparable(request: Quantity | None, limit: Quantity | None, bound: Quantity) -> tuple[int, int, int]:
-    """The three in thousandths, or in whole units if one is too large (requestLimitEnforcedValues)."""
-    three = (request or ZERO, limit or ZERO, bound)
-    if max(amount.value for amount in three) <= _MAX_MILLI_VALUE:
-        return three[0].milli_value, three[1].milli_value, three[2].milli_value
-    return three[0].value, three[1].value, three[2].value
-
-
-# ResourceQuota: whether the quotas of a namespace accept a new pod, and how many more pods like it.
-#
-# A quota applies to a pod if all its scopes match the pod, and its status has a hard amount of something that pods use.
-# First every such quota checks what a pod must specify, then whether it has room:
-#
-#     cpu, memory, requests.*, limits.*    each container and init container must set the counted resources, unless
-#                                          spec.resources sets anything
-#     no ``used`` for a hard amount        rejected: the quota controller has not counted yet
-#     used + the pod's > hard              rejected, for each resource that the pod uses
-#
-# Requests and limits are the pod's effective ones, with overhead. For extended resources only ``requests.<name>`` is
-# counted. The first rejecting quota in the given order is reported; upstream evaluates them in any order.
-#
-# Not implemented: limited resources, which the API server's admission configuration would name; rejections by the earlier
-# validation (negative requests, operators and values of scope selectors).
-#
-# Source: k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go (CheckRequest),
-# k8s.io/apiserver/pkg/quota/v1/{resources.go,generic/evaluator.go} at v0.37.1 and
-# pkg/quota/v1/evaluator/core/pods.go at v1.37.1.
-
 _REQUESTS: Final = "requests."
 _LIMITS: Final = "limits."
 _COUNT: Final = "count/pods"
@@ -203,6 +81,90 @@ _DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 _DEVICE_CLASSES_SINCE: Final = 35
 
 
+def limit_range_refusal(pod: Pod, limit_ranges: Iterable[LimitRange], *, features: Features = REFERENCE) -> str | None:
+    """Upstream's message if a stored LimitRange of its namespace rejects the pod; None: all accept it."""
+    for limit_range in limit_ranges:
+        problems = list(dict.fromkeys(_problems(pod, limit_range, features)))
+        if problems:
+            return forbidden(pod, problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+    return None
+
+
+def limit_below_request(pod: Pod, limit_ranges: Sequence[LimitRange]) -> LimitRangeBound | None:
+    """The default limit that is below the request of a container; None: no LimitRange sets one.
+
+    A template that sets such a limit itself is rejected earlier.
+    """
+    owns = [ref.container.resources for ref in pod.containers()]
+    short = [
+        (name, own.requests[name], most) for own in owns for name, most in own.limits.items() if name in own.requests
+    ]
+    for name, request, limit in short:
+        for one in limit_ranges if request > limit else ():
+            items = [item for item in one.spec.limits if item.type == "Container"]
+            if any(item.default.get(name) == limit for item in items):
+                capped = any(name in item.max and item.max[name] < request for item in items)
+                return LimitRangeBound(one.metadata.name, name, str(request), str(limit), capped)
+    return None
+
+
+def _problems(pod: Pod, limit_range: LimitRange, features: Features) -> Iterator[str]:
+    requests, limits = aggregate_container_requests(pod), aggregate_container_limits(pod)
+    own = pod.spec.resources
+    if features.pod_level_resources and own is not None:
+        requests |= {name: amount for name, amount in own.requests.items() if name in _POD_LEVEL}
+        limits |= {name: amount for name, amount in own.limits.items() if name in _POD_LEVEL}
+    held = {
+        "Container": [ref.container.resources for ref in pod.containers()],
+        "Pod": [ResourceRequirements(requests=requests, limits=limits)],
+    }
+    for item in limit_range.spec.limits:
+        for one in held.get(item.type, ()):
+            yield from _broken(item, one)
+
+
+def _broken(item: LimitRangeItem, own: ResourceRequirements) -> Iterator[str]:
+    for bound, what, first, second in (
+        (item.min, "minimum", "request", "limit"),
+        (item.max, "maximum", "limit", "request"),
+    ):
+        for name, most in bound.items():
+            amounts = {"request": own.requests.get(name), "limit": own.limits.get(name)}
+            words = f"{what} {name} usage per {item.type} is {most}"
+            request, limit, compared = _comparable(amounts["request"], amounts["limit"], most)
+            numbers = {"request": request, "limit": limit}
+            if amounts[first] is None:
+                yield f"{words}.  No {first} is specified"
+                continue
+            for side in (first, second):
+                beyond = numbers[side] < compared if bound is item.min else numbers[side] > compared
+                if amounts[side] is not None and beyond:
+                    yield f"{words}, but {side} is {amounts[side]}"
+                    break
+    for name, ratio in item.max_limit_request_ratio.items():
+        request, limit, _ = _comparable(own.requests.get(name), own.limits.get(name), ratio)
+        problem = ""
+        if request == 0:
+            problem = "no request is specified or request is 0"
+        elif limit == 0:
+            problem = "no limit is specified or limit is 0"
+        else:
+            actual = float(limit) / float(request)
+            precise = ratio.value <= _MAX_MILLI_VALUE
+            if (actual * 1000 if precise else actual) > float(ratio.milli_value if precise else ratio.value):
+                problem = f"provided ratio is {actual:f}"
+        if problem:
+            yield f"{name} max limit to request ratio per {item.type} is {ratio}, but {problem}"
+
+
+def _comparable(request: Quantity | None, limit: Quantity | None, bound: Quantity) -> tuple[int, int, int]:
+    """The three in thousandths, or in whole units if one is too large (requestLimitEnforcedValues)."""
+    three = (request or ZERO, limit or ZERO, bound)
+    if max(amount.value for amount in three) <= _MAX_MILLI_VALUE:
+        return three[0].milli_value, three[1].milli_value, three[2].milli_value
+    return three[0].value, three[1].value, three[2].value
+
+
 class _Charge(Struct, frozen=True):
     """A pod's usage of a quota that applies to it."""
 
@@ -213,29 +175,20 @@ class _Charge(Struct, frozen=True):
     def room(self, name: str) -> int:
         """How many times the pod's amount of a resource still fits."""
         status = self.quota.status
-        return max(_quotient(status.hard[name] - status.used[name], self.usage[name]), 0)
+        left, each = status.hard[name] - status.used[name], self.usage[name]
+        exponent = min(left.exponent, each.exponent)
+        whole, part = (one.unscaled * 10 ** (one.exponent - exponent) for one in (left, each))
+        return max(int(whole // part), 0)
 
 
 def quota_refusal(pod: Pod, quotas: Iterable[ResourceQuota], *, features: Features = REFERENCE) -> str | None:
-    """Upstream's message if a quota rejects the pod; None: all accept it.
-
-    Args:
-        pod: The pod as the API server would store it.
-        quotas: The quotas of its namespace.
-        features: The feature gates.
-    """
+    """Upstream's message if a quota rejects the pod; None: all accept it."""
     room = quota_room(pod, quotas, features=features)
     return None if room is None or room.pods else room.refusal
 
 
 def quota_room(pod: Pod, quotas: Iterable[ResourceQuota], *, features: Features = REFERENCE) -> QuotaRoom | None:
-    """How many pods like this one the quotas accept, one after the other; None: they set no limit.
-
-    Args:
-        pod: The pod as the API server would store it.
-        quotas: The quotas of its namespace.
-        features: The feature gates.
-    """
+    """How many pods like this one the quotas of its namespace accept, one after the other; None: they set no limit."""
     usage = _usage(pod, features)
     charges = []
     for quota in quotas:
@@ -243,7 +196,9 @@ def quota_room(pod: Pod, quotas: Iterable[ResourceQuota], *, features: Features 
         tracked = {name for name in hard if _is_tracked(name, features)}
         if not _counts(quota, pod, features):
             continue
-        problem = _unspecified(pod, quota, tracked, features) or _uncounted(quota, tracked)
+        problem = _unspecified(pod, quota, tracked, features)
+        if not problem and not tracked <= quota.status.used.keys():
+            problem = f"status unknown for quota: {quota.metadata.name}, resources: {','.join(sorted(tracked))}"
         if problem:
             return QuotaRoom(pods=0, quota=quota.metadata.name, resources=(), refusal=forbidden(pod, problem))
         charges.append(_Charge(quota, {name: amount for name, amount in usage.items() if name in hard}))
@@ -276,12 +231,8 @@ def _exceeded(pod: Pod, charges: Iterable[_Charge], pods: int) -> QuotaRoom:
 def still_refused(said: Refuser, pod: Pod, quotas: Iterable[ResourceQuota]) -> tuple[str, ...]:
     """The resources for which a quota that rejected a workload's pod must reject the next one; empty: it need not.
 
-    Webhooks and policies may add to the template: more amounts, or containers that set none.
-
-    Args:
-        said: The source of the rejection.
-        pod: The pod from the template.
-        quotas: The quotas of its namespace.
+    The pod is made from the template, to which webhooks and policies may add: more amounts, or containers that set
+    none.
     """
     status = next((one.status for one in quotas if one.metadata.name == said.name), None)
     if status is None:
@@ -307,16 +258,15 @@ def _amounts(listed: str) -> Iterator[tuple[str, Quantity]]:
 def with_pods(
     pod: Pod, pods: int, quotas: Iterable[ResourceQuota], *, features: Features = REFERENCE
 ) -> tuple[ResourceQuota, ...]:
-    """The quotas after that many pods like this one were created.
-
-    Args:
-        pod: The pod as the API server would store it.
-        pods: The number of pods; the quotas have room for them.
-        quotas: The quotas of its namespace.
-        features: The feature gates.
-    """
+    """The quotas after that many pods like this one were created; they have room for them."""
     usage = _usage(pod, features)
-    return tuple(_charged_with(quota, usage, pods) if _counts(quota, pod, features) else quota for quota in quotas)
+    found = []
+    for quota in quotas:
+        used = quota.status.used
+        more = {name: _after(used[name], amount, pods) for name, amount in usage.items() if name in used}
+        charged = replace(quota, status=replace(quota.status, used={**used, **more}))
+        found.append(charged if _counts(quota, pod, features) else quota)
+    return tuple(found)
 
 
 def required_amounts(quota: ResourceQuota) -> tuple[str, ...]:
@@ -324,15 +274,12 @@ def required_amounts(quota: ResourceQuota) -> tuple[str, ...]:
     return tuple(sorted(_REQUIRED.intersection(quota.spec.hard)))
 
 
-def _charged_with(quota: ResourceQuota, usage: ResourceList, pods: int) -> ResourceQuota:
-    used = quota.status.used
-    more = {name: _after(used[name], amount, pods) for name, amount in usage.items() if name in used}
-    return replace(quota, status=replace(quota.status, used={**used, **more}))
-
-
 def _counts(quota: ResourceQuota, pod: Pod, features: Features) -> bool:
     """Whether all scopes of a quota match the pod."""
-    return all(_matches(pod, scope, features) for scope in _scopes(quota))
+    scopes = [ScopedResourceSelectorRequirement(scope_name=one, operator="Exists") for one in quota.spec.scopes]
+    if quota.spec.scope_selector is not None:
+        scopes += quota.spec.scope_selector.match_expressions
+    return all(_matches(pod, scope, features) for scope in scopes)
 
 
 def _listed(amounts: Mapping[str, Quantity], names: Iterable[str]) -> str:
@@ -342,13 +289,6 @@ def _listed(amounts: Mapping[str, Quantity], names: Iterable[str]) -> str:
 def _after(used: Quantity, each: Quantity, times: int) -> Quantity:
     """The used amount after ``times`` pods were created."""
     return used + Quantity(each.unscaled * times, each.exponent, each.format) if times else used
-
-
-def _quotient(amount: Quantity, each: Quantity) -> int:
-    """How many times an amount contains another, rounded down."""
-    exponent = min(amount.exponent, each.exponent)
-    whole, part = (one.unscaled * 10 ** (one.exponent - exponent) for one in (amount, each))
-    return int(whole // part)
 
 
 def _usage(pod: Pod, features: Features) -> ResourceList:
@@ -398,19 +338,6 @@ def _unspecified(pod: Pod, quota: ResourceQuota, tracked: Iterable[str], feature
                 containers.append(ref.container.name)
     problems = [f"{name} for: {','.join(sorted(containers))}" for name, containers in missing.items() if containers]
     return f"failed quota: {quota.metadata.name}: must specify {'; '.join(problems)}" if problems else ""
-
-
-def _uncounted(quota: ResourceQuota, tracked: Iterable[str]) -> str:
-    if all(name in quota.status.used for name in tracked):
-        return ""
-    return f"status unknown for quota: {quota.metadata.name}, resources: {','.join(sorted(tracked))}"
-
-
-def _scopes(quota: ResourceQuota) -> Iterator[ScopedResourceSelectorRequirement]:
-    for scope in quota.spec.scopes:
-        yield ScopedResourceSelectorRequirement(scope_name=scope, operator="Exists")
-    if quota.spec.scope_selector is not None:
-        yield from quota.spec.scope_selector.match_expressions
 
 
 def _matches(pod: Pod, scope: ScopedResourceSelectorRequirement, features: Features) -> bool:

@@ -48,14 +48,10 @@ def needs_content(policy: Policy) -> bool:
 def pod_refusal(
     pod: Pod, secured: SecuredPod | None, rules: AdmissionRules, *, features: Features = REFERENCE, said: str = ""
 ) -> PodRefusal | None:
-    """The first rejection; None: all accept the pod.
+    """The first rejection of a pod after every plugin that changes it; None: all accept it.
 
-    Args:
-        pod: The pod after every plugin that changes it.
-        secured: The same pod as input of Pod Security; None: it is not known well enough.
-        rules: The rules of its namespace.
-        features: The feature gates.
-        said: Why the API server rejected a pod of the same workload; empty: no rejection is known.
+    ``secured`` is the same pod as input of Pod Security; None: it is not known well enough. ``said`` is why the API
+    server rejected a pod of the same workload; empty: no rejection is known.
     """
     errors = list(validate_filled_resources(pod, Rules(features.minor))) if rules.limit_ranges else []
     if errors:

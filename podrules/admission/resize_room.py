@@ -67,13 +67,8 @@ def resize_room(
 ) -> ResizeRoom | None:
     """Why a deferred resize waits; None: there is room, as far as is known.
 
-    Args:
-        pod: The pod with its new resources.
-        node: Its node.
-        pods: The pods on that node.
-        message: The kubelet's message about the resize.
-        features: The kubelet's rules.
-        complete: Whether these are all pods of the node; else the kubelet's numbers are used if they are larger.
+    The pod has its new resources. Unless the pods are all of the node, the numbers in the kubelet's message are used if
+    they are larger.
     """
     options = PodResourcesOptions(skip_pod_level_resources=scheduler_options(features).skip_pod_level_resources)
     holders = [

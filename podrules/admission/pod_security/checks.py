@@ -1,14 +1,16 @@
-"""The checks of the level baseline, which prevents known privilege escalations.
+"""The checks of Pod Security's levels, their versions, and the sentences of a rejection or a warning.
 
-Source: policy/check_appArmorProfile.go, check_capabilities_baseline.go, check_hostNamespaces.go,
-check_hostPathVolumes.go, check_hostPorts.go, check_hostProbesAndhostLifecycle.go, check_privileged.go,
-check_procMount_baseline.go, check_seLinuxOptions.go, check_seccompProfile_baseline.go, check_sysctls.go and
-check_windowsHostProcess.go of k8s.io/pod-security-admission at v0.37.1.
+Baseline prevents known privilege escalations; restricted adds checks, or replaces those of baseline. A version newer
+than the API server has the server's checks.
+
+Source: of k8s.io/pod-security-admission at v0.37.1 policy/check_*.go, policy/registry.go, policy/checks.go and
+admission/admission.go (EvaluatePod); older modules are the same up to their version, without newer checks: v0.34.4,
+v0.35.4, v0.36.3. pkg/apis/core/v1/defaults.go (SetDefaults_Volume) of k8s.io/kubernetes at v1.37.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Final
 
@@ -16,7 +18,6 @@ from msgspec import Struct
 
 from podrules.admission.pod_security.pods import (
     Check,
-    SecuredContainer,
     SecuredPod,
     Violation,
     bad_types,
@@ -60,6 +61,82 @@ _NAMESPACES: Final = ("hostNetwork", "hostPID", "hostIPC")
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _HANDLERS: Final = ("postStart", "preStop")
 _ACTIONS: Final = ("httpGet", "tcpSocket")
+_ALL: Final = "ALL"
+_BIND: Final = "NET_BIND_SERVICE"
+_ALLOWED_SOURCES: Final = (
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "image",
+    "persistentVolumeClaim",
+    "projected",
+    "secret",
+)
+_RESTRICTED_SOURCES: Final = (
+    "hostPath",
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "gitRepo",
+    "nfs",
+    "iscsi",
+    "glusterfs",
+    "rbd",
+    "flexVolume",
+    "cinder",
+    "cephfs",
+    "flocker",
+    "fc",
+    "azureFile",
+    "vsphereVolume",
+    "quobyte",
+    "azureDisk",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "scaleIO",
+    "storageos",
+)
+_SE_LINUX_0: Final = frozenset({"container_t", "container_init_t", "container_kvm_t"})
+_SE_LINUX_31: Final = _SE_LINUX_0 | {"container_engine_t"}
+_SYSCTLS_0: Final = frozenset(
+    {
+        "kernel.shm_rmid_forced",
+        "net.ipv4.ip_local_port_range",
+        "net.ipv4.tcp_syncookies",
+        "net.ipv4.ping_group_range",
+        "net.ipv4.ip_unprivileged_port_start",
+    }
+)
+_SYSCTLS_27: Final = _SYSCTLS_0 | {"net.ipv4.ip_local_reserved_ports"}
+_SYSCTLS_29: Final = _SYSCTLS_27 | {
+    "net.ipv4.tcp_keepalive_time",
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_keepalive_intvl",
+    "net.ipv4.tcp_keepalive_probes",
+}
+_SYSCTLS_32: Final = _SYSCTLS_29 | {"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
+_SYSCTLS_37: Final = _SYSCTLS_32 | {"net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_notsent_lowat"}
+
+
+def _containers_check(reason: str, bad: Callable[[View], bool], words: str) -> Check:
+    """A check that forbids something in the security context of containers."""
+
+    def check(pod: SecuredPod) -> Violation | None:
+        names = containers_that(pod, bad)
+        return Violation(reason, f"{named('container', names)} {words}") if names else None
+
+    return check
+
+
+def _contexts_check(reason: str, bad: Callable[[View], bool], words: str) -> Check:
+    """A check that forbids something in the security context of the pod and of containers."""
+
+    def check(pod: SecuredPod) -> Violation | None:
+        who = setters(pod, bad)
+        return Violation(reason, f"{' and '.join(who)} {words}") if who else None
+
+    return check
 
 
 def app_armor_profile(pod: SecuredPod) -> Violation | None:
@@ -123,21 +200,23 @@ def host_ports(pod: SecuredPod) -> Violation | None:
 
 def host_probes_and_lifecycle(pod: SecuredPod) -> Violation | None:
     """No probes and no hooks with another host."""
-    asked = [(container.name, set(_hosts(container))) for container in pod.containers]
-    names = sorted({name for name, hosts in asked if hosts})
-    if not names:
+    hosts: dict[str, set[str]] = {}
+    for container in pod.containers:
+        lifecycle = container.content.struct("lifecycle")
+        handlers = [container.content.struct(probe) for probe in _PROBES]
+        handlers += [lifecycle.struct(name) for name in _HANDLERS]
+        found = {handler.struct(action).text("host") for handler in handlers for action in _ACTIONS} - {""}
+        if found:
+            hosts.setdefault(container.name, set()).update(found)
+    if not hosts:
         return None
-    hosts = sorted(set().union(*(hosts for _, hosts in asked)))
     reason = "probe or lifecycle host"
-    return Violation(reason, f"{_use(names)} {named(reason, hosts)}")
+    return Violation(reason, f"{_use(sorted(hosts))} {named(reason, sorted(set().union(*hosts.values())))}")
 
 
-def privileged(pod: SecuredPod) -> Violation | None:
-    """No privileged containers."""
-    names = containers_that(pod, lambda context: bool(context.flag("privileged")))
-    if not names:
-        return None
-    return Violation("privileged", f"{named('container', names)} must not set securityContext.privileged=true")
+_privileged = _containers_check(
+    "privileged", lambda context: bool(context.flag("privileged")), "must not set securityContext.privileged=true"
+)
 
 
 def proc_mount(pod: SecuredPod) -> Violation | None:
@@ -220,12 +299,11 @@ def sysctls(allowed: Collection[str]) -> Check:
     return check
 
 
-def windows_host_process(pod: SecuredPod) -> Violation | None:
-    """No Windows host processes."""
-    who = setters(pod, lambda context: bool(context.struct("windowsOptions").flag("hostProcess")))
-    if not who:
-        return None
-    return Violation("hostProcess", f"{' and '.join(who)} must not set securityContext.windowsOptions.hostProcess=true")
+_windows_host_process = _contexts_check(
+    "hostProcess",
+    lambda context: bool(context.struct("windowsOptions").flag("hostProcess")),
+    "must not set securityContext.windowsOptions.hostProcess=true",
+)
 
 
 def _has_other_type(context: View, field: str, allowed: Collection[str]) -> bool:
@@ -236,69 +314,11 @@ def _use(names: list[str]) -> str:
     return f"{named('container', names)} {'uses' if len(names) == 1 else 'use'}"
 
 
-def _hosts(container: SecuredContainer) -> Iterator[str]:
-    """The hosts in a container's probes and hooks."""
-    lifecycle = container.content.struct("lifecycle")
-    handlers = [container.content.struct(probe) for probe in _PROBES]
-    handlers += [lifecycle.struct(name) for name in _HANDLERS]
-    for handler in handlers:
-        for action in _ACTIONS:
-            host = handler.struct(action).text("host")
-            if host:
-                yield host
-
-
-# The checks that the level restricted adds to baseline's, or with which it replaces them.
-#
-# Source: policy/check_allowPrivilegeEscalation.go, check_capabilities_restricted.go, check_restrictedVolumes.go,
-# check_runAsNonRoot.go, check_runAsUser.go and check_seccompProfile_restricted.go of k8s.io/pod-security-admission at
-# v0.37.1; pkg/apis/core/v1/defaults.go (SetDefaults_Volume) of k8s.io/kubernetes at v1.37.1.
-
-_ALL: Final = "ALL"
-_BIND: Final = "NET_BIND_SERVICE"
-_ALLOWED_SOURCES: Final = (
-    "configMap",
-    "csi",
-    "downwardAPI",
-    "emptyDir",
-    "ephemeral",
-    "image",
-    "persistentVolumeClaim",
-    "projected",
-    "secret",
+_allow_privilege_escalation = _containers_check(
+    "allowPrivilegeEscalation != false",
+    lambda context: context.flag("allowPrivilegeEscalation") is not False,
+    "must set securityContext.allowPrivilegeEscalation=false",
 )
-_RESTRICTED_SOURCES: Final = (
-    "hostPath",
-    "gcePersistentDisk",
-    "awsElasticBlockStore",
-    "gitRepo",
-    "nfs",
-    "iscsi",
-    "glusterfs",
-    "rbd",
-    "flexVolume",
-    "cinder",
-    "cephfs",
-    "flocker",
-    "fc",
-    "azureFile",
-    "vsphereVolume",
-    "quobyte",
-    "azureDisk",
-    "photonPersistentDisk",
-    "portworxVolume",
-    "scaleIO",
-    "storageos",
-)
-
-
-def allow_privilege_escalation(pod: SecuredPod) -> Violation | None:
-    """Every container sets allowPrivilegeEscalation to false."""
-    names = containers_that(pod, lambda context: context.flag("allowPrivilegeEscalation") is not False)
-    if not names:
-        return None
-    detail = f"{named('container', names)} must set securityContext.allowPrivilegeEscalation=false"
-    return Violation("allowPrivilegeEscalation != false", detail)
 
 
 def restricted_capabilities(pod: SecuredPod) -> Violation | None:
@@ -320,7 +340,9 @@ def restricted_capabilities(pod: SecuredPod) -> Violation | None:
 
 def restricted_volumes(pod: SecuredPod) -> Violation | None:
     """Only volumes with content from the cluster."""
-    found = [(volume.text("name"), _restricted_source(volume)) for volume in pod.volumes]
+    # A volume without a source is an emptyDir.
+    restricted = [volume for volume in pod.volumes if not any(map(volume.has, _ALLOWED_SOURCES))]
+    found = [(volume.text("name"), next(filter(volume.has, _RESTRICTED_SOURCES), "")) for volume in restricted]
     names = [name for name, source in found if source]
     if not names:
         return None
@@ -328,13 +350,6 @@ def restricted_volumes(pod: SecuredPod) -> Violation | None:
     sources = sorted({source for _, source in found if source})
     detail = f"{named('volume', names)} {verb} {named('restricted volume type', sources)}"
     return Violation("restricted volume types", detail)
-
-
-def _restricted_source(volume: View) -> str:
-    """The restricted source of a volume; empty: it has none. A volume without a source is an emptyDir."""
-    if any(volume.has(source) for source in _ALLOWED_SOURCES):
-        return ""
-    return next(filter(volume.has, _RESTRICTED_SOURCES), "")
 
 
 def run_as_non_root(pod: SecuredPod) -> Violation | None:
@@ -351,10 +366,9 @@ def run_as_non_root(pod: SecuredPod) -> Violation | None:
     return Violation(reason, f"pod or {named('container', silent)} must set securityContext.runAsNonRoot=true")
 
 
-def run_as_user(pod: SecuredPod) -> Violation | None:
-    """Neither the pod nor a container runs as user 0."""
-    who = setters(pod, lambda context: context.number("runAsUser") == 0)
-    return Violation("runAsUser=0", f"{' and '.join(who)} must not set runAsUser=0") if who else None
+_run_as_user = _contexts_check(
+    "runAsUser=0", lambda context: context.number("runAsUser") == 0, "must not set runAsUser=0"
+)
 
 
 def restricted_seccomp_profile(pod: SecuredPod) -> Violation | None:
@@ -367,14 +381,6 @@ def restricted_seccomp_profile(pod: SecuredPod) -> Violation | None:
         return None
     words = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
     return Violation("seccompProfile", f"pod or {named('container', silent)} {words}")
-
-
-# Evaluate a pod against a level in a version: the checks of that version, and their results.
-#
-# A version newer than the API server has the server's checks.
-#
-# Source: policy/registry.go, policy/checks.go and the versions of policy/check_*.go of k8s.io/pod-security-admission at
-# v0.37.1. Older modules are the same up to their version, without newer checks: v0.34.4, v0.35.4, v0.36.3.
 
 
 class Evaluation(Struct, frozen=True):
@@ -410,38 +416,13 @@ def evaluate(pod: SecuredPod, at: LevelVersion) -> Evaluation:
     return Evaluation(tuple(found for check in checks if (found := check(pod))))
 
 
-def _unless(exempt: Callable[[SecuredPod], bool], check: Check) -> Check:
-    return lambda pod: None if exempt(pod) else check(pod)
+def _unless_own_users(check: Check) -> Check:
+    return lambda pod: None if pod.has_own_users else check(pod)
 
 
-def _own_users(pod: SecuredPod) -> bool:
-    return pod.has_own_users
+def _unless_windows(check: Check) -> Check:
+    return lambda pod: None if pod.is_windows else check(pod)
 
-
-def _windows(pod: SecuredPod) -> bool:
-    return pod.is_windows
-
-
-_SE_LINUX_0: Final = frozenset({"container_t", "container_init_t", "container_kvm_t"})
-_SE_LINUX_31: Final = _SE_LINUX_0 | {"container_engine_t"}
-_SYSCTLS_0: Final = frozenset(
-    {
-        "kernel.shm_rmid_forced",
-        "net.ipv4.ip_local_port_range",
-        "net.ipv4.tcp_syncookies",
-        "net.ipv4.ping_group_range",
-        "net.ipv4.ip_unprivileged_port_start",
-    }
-)
-_SYSCTLS_27: Final = _SYSCTLS_0 | {"net.ipv4.ip_local_reserved_ports"}
-_SYSCTLS_29: Final = _SYSCTLS_27 | {
-    "net.ipv4.tcp_keepalive_time",
-    "net.ipv4.tcp_fin_timeout",
-    "net.ipv4.tcp_keepalive_intvl",
-    "net.ipv4.tcp_keepalive_probes",
-}
-_SYSCTLS_32: Final = _SYSCTLS_29 | {"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
-_SYSCTLS_37: Final = _SYSCTLS_32 | {"net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_notsent_lowat"}
 
 _BASELINE: Final[Mapping[str, Mapping[int, Check]]] = {
     "appArmorProfile": {0: app_armor_profile},
@@ -450,8 +431,8 @@ _BASELINE: Final[Mapping[str, Mapping[int, Check]]] = {
     "hostPathVolumes": {0: host_path_volumes},
     "hostPorts": {0: host_ports},
     "hostProbesAndHostLifecycle": {34: host_probes_and_lifecycle},
-    "privileged": {0: privileged},
-    "procMount": {0: proc_mount, 35: _unless(_own_users, proc_mount)},
+    "privileged": {0: _privileged},
+    "procMount": {0: proc_mount, 35: _unless_own_users(proc_mount)},
     "seLinuxOptions": {0: se_linux_options(_SE_LINUX_0), 31: se_linux_options(_SE_LINUX_31)},
     "seccompProfile_baseline": {0: seccomp_annotations, 19: seccomp_profile},
     "sysctls": {
@@ -461,25 +442,25 @@ _BASELINE: Final[Mapping[str, Mapping[int, Check]]] = {
         32: sysctls(_SYSCTLS_32),
         37: sysctls(_SYSCTLS_37),
     },
-    "windowsHostProcess": {0: windows_host_process},
+    "windowsHostProcess": {0: _windows_host_process},
 }
 """Each check by its name, in upstream's order, by the first minor version of each form."""
 _RESTRICTED: Final[Mapping[str, Mapping[int, Check]]] = {
     "allowPrivilegeEscalation": {
-        8: allow_privilege_escalation,
-        25: _unless(_windows, allow_privilege_escalation),
+        8: _allow_privilege_escalation,
+        25: _unless_windows(_allow_privilege_escalation),
     },
     "capabilities_restricted": {
         22: restricted_capabilities,
-        25: _unless(_windows, restricted_capabilities),
+        25: _unless_windows(restricted_capabilities),
     },
     "procMount_restricted": {35: proc_mount},
     "restrictedVolumes": {0: restricted_volumes},
-    "runAsNonRoot": {0: run_as_non_root, 35: _unless(_own_users, run_as_non_root)},
-    "runAsUser": {23: run_as_user, 35: _unless(_own_users, run_as_user)},
+    "runAsNonRoot": {0: run_as_non_root, 35: _unless_own_users(run_as_non_root)},
+    "runAsUser": {23: _run_as_user, 35: _unless_own_users(_run_as_user)},
     "seccompProfile_restricted": {
         19: restricted_seccomp_profile,
-        25: _unless(_windows, restricted_seccomp_profile),
+        25: _unless_windows(restricted_seccomp_profile),
     },
 }
 _REPLACES: Final[Mapping[str, str]] = {
@@ -510,22 +491,14 @@ def _as_of(checks: Mapping[str, Mapping[int, Check]], minor: int) -> dict[str, C
     return found
 
 
-# The sentences of Pod Security admission: the rejection of a Pod, and the warning about a Pod or a workload.
-#
-# Source: admission/admission.go (EvaluatePod) of k8s.io/pod-security-admission at v0.37.1.
-
-
 def refusal(pod: SecuredPod, policy: Policy) -> str | None:
     """What ``kubectl create`` prints after ``pods "x" is forbidden: ``; None: the pod is accepted, as are templates."""
-    if not pod.is_pod:
-        return None
     found = evaluate(pod, policy.enforce)
-    return None if found.allowed else f'violates PodSecurity "{policy.enforce}": {found.detail}'
+    return None if found.allowed or not pod.is_pod else f'violates PodSecurity "{policy.enforce}": {found.detail}'
 
 
 def warning(pod: SecuredPod, policy: Policy) -> str | None:
     """What ``kubectl create`` prints after ``Warning: ``; None: no warning, also if the pod is rejected."""
-    if refusal(pod, policy) is not None:
-        return None
     found = evaluate(pod, policy.warn)
-    return None if found.allowed else f'would violate PodSecurity "{policy.warn}": {found.detail}'
+    accepted = found.allowed or refusal(pod, policy) is not None
+    return None if accepted else f'would violate PodSecurity "{policy.warn}": {found.detail}'

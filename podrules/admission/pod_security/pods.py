@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from podrules.admission.validation.security import APP_ARMOR_CONTAINER, app_armor_of_annotation, shown_profile
+from podrules.admission.validation.security import copied_app_armor
 from podrules.admission.validation.view import Rules, View
 from podrules.admission.validation.volumes import kept_volumes
 
@@ -99,43 +99,20 @@ def pod_of(content: Mapping[str, Any], rules: Rules) -> SecuredPod | None:
 
 
 def secured_pod(content: View, rules: Rules, *, is_pod: bool = True) -> SecuredPod:
-    """The input of the checks for a Pod or a template.
-
-    Args:
-        content: The object with ``metadata`` and ``spec``.
-        rules: The API server's version.
-        is_pod: Whether it is a Pod. True for a template: the pod that a controller creates from it.
-    """
+    """The input of the checks for a Pod, also one that a controller creates from a template, or for a template."""
     spec, context = content.struct("spec"), content.struct("spec").struct("securityContext")
     annotations = content.struct("metadata").texts_by_key("annotations")
-    made = SecuredPod(spec, context, (), annotations, rules, is_pod)
-    return SecuredPod(spec, context, tuple(_containers(made)), annotations, rules, is_pod)
-
-
-def _containers(pod: SecuredPod) -> Iterator[SecuredContainer]:
-    shares_ports = pod.is_pod and bool(pod.spec.flag("hostNetwork"))
+    shares_ports = is_pod and bool(spec.flag("hostNetwork"))
+    containers = []
     for kind in ("initContainers", "containers", _EPHEMERAL):
-        for content in pod.spec.structs(kind):
-            name = content.text("name")
-            context = _with_app_armor(content.struct("securityContext"), pod, name)
-            yield SecuredContainer(name, content, context, shares_ports and kind != _EPHEMERAL)
-
-
-def _with_app_armor(context: View, pod: SecuredPod, name: str) -> View:
-    """A container's security context with an annotation's profile, if it has none and the pod has no equal one."""
-    annotation = pod.annotations.get(APP_ARMOR_CONTAINER + name)
-    if annotation is None or not pod.is_pod or pod.is_windows or context.has("appArmorProfile"):
-        return context
-    copied = app_armor_of_annotation(annotation)
-    shared = pod.context.struct("appArmorProfile")
-    if copied is None or (pod.context.has("appArmorProfile") and copied == shown_profile(shared)):
-        return context
-    return View({**context.content, "appArmorProfile": {"type": copied["Type"]}}, context.path)
-
-
-# The result of a check, and the wording of its details.
-#
-# Source: policy/checks.go (CheckResult) and policy/helpers.go of k8s.io/pod-security-admission at v0.37.1.
+        for container in spec.structs(kind):
+            own = container.struct("securityContext")
+            copied = copied_app_armor(container, spec, annotations) if is_pod else None
+            if copied is not None:
+                own = View({**own.content, "appArmorProfile": {"type": copied["Type"]}}, own.path)
+            shares = shares_ports and kind != _EPHEMERAL
+            containers.append(SecuredContainer(container.text("name"), container, own, shares))
+    return SecuredPod(spec, context, tuple(containers), annotations, rules, is_pod)
 
 
 class Violation(NamedTuple):
