@@ -107,13 +107,7 @@ def _pod_affinity_term(term: View, pod: PodContext) -> Iterator[FieldError]:
 
 
 def merged_selector(term: View, pod: PodContext, keys: dict[str, Sequence[str]]) -> View:
-    """The label selector of an affinity term or a spread constraint as it is stored.
-
-    Args:
-        term: The term, with its ``labelSelector``.
-        pod: It has the labels with the values.
-        keys: The keys that are merged, by the operator that they get.
-    """
+    """The label selector of a term or constraint as it is stored: with keys merged, by the operator that they get."""
     written = term.struct("labelSelector")
     if not pod.is_pod or not term.has("labelSelector") or not any(keys.values()):
         return written

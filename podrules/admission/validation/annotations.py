@@ -2,7 +2,8 @@
 
 Source: pkg/apis/core/validation/validation.go (ValidatePodSpecificAnnotations, ValidateTolerationsInPodAnnotations,
 ValidateSeccompPodAnnotations, ValidateAppArmorPodAnnotations) and pkg/apis/core/helper/helpers.go
-(GetDeletionCostFromPodAnnotations) of k8s.io/kubernetes at v1.37.1.
+(GetDeletionCostFromPodAnnotations) of k8s.io/kubernetes at v1.37.1; encoding/json of Go 1.26 (scanner.go, decode.go),
+which says in its own words why an annotation is no JSON.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ _TOLERATION_FIELDS: Final[Mapping[str, str]] = {
 _DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _INT32: Final = range(-(2**31), 2**31)
 _APP_ARMOR_PROFILES: Final = frozenset({"", "runtime/default", UNCONFINED})
+_INT64: Final = range(-(2**63), 2**63)
+_KINDS: Final[Mapping[type, str]] = {bool: "bool", str: "string", list: "array", tuple: "object"}
 
 
 def validate_pod_annotations(pod: PodContext) -> Iterator[FieldError]:
@@ -49,54 +52,32 @@ def validate_pod_annotations(pod: PodContext) -> Iterator[FieldError]:
         words = "must set spec.nodeName if mirror pod annotation is set"
         yield invalid(f"{path}[{CONFIG_MIRROR}]", annotations[CONFIG_MIRROR], words)
     if annotations.get(_TOLERATIONS):
-        yield from _tolerations(path, annotations[_TOLERATIONS], pod)
+        try:
+            found = decode_structs(annotations[_TOLERATIONS], "core.Toleration", _TOLERATION_FIELDS)
+        except GoJsonError as error:
+            yield invalid(path, _TOLERATIONS, str(error))
+        else:
+            tolerations = [{field[0].lower() + field[1:]: value for field, value in item.items()} for item in found]
+            for field, problem in validate_tolerations(View({"tolerations": tolerations}, ""), pod.rules):
+                yield FieldError(f"{path}.{_TOLERATIONS}{field.removeprefix('tolerations')}", problem)
     cost = annotations.get(_DELETION_COST)
-    if cost is not None and not (
-        re.fullmatch("0|-0{0,99}[0-9]{1,10}|[1-9][0-9]{0,9}", cost) is not None and int(cost) in _INT32
-    ):
+    number = re.fullmatch("0|-0{0,99}[0-9]{1,10}|[1-9][0-9]{0,9}", cost or "")
+    if cost is not None and (number is None or int(number[0]) not in _INT32):
         yield invalid(f"{path}[{_DELETION_COST}]", cost, "must be a 32bit integer")
-    if SECCOMP_POD in annotations:
-        yield from _seccomp(f"{path}.{SECCOMP_POD}", annotations[SECCOMP_POD])
-    for key, profile in annotations.items():
-        if key.startswith(SECCOMP_CONTAINER):
-            yield from _seccomp(f"{path}.{key}", profile)
+    for key in (SECCOMP_POD, *(key for key in annotations if key.startswith(SECCOMP_CONTAINER))):
+        profile = annotations.get(key, UNCONFINED)
+        local = profile.removeprefix(LOCALHOST)
+        if local != profile:
+            yield from malformed(f"{path}.{key}", local, relative_path(local))
+        elif profile not in SECCOMP_DEFAULTS and profile != UNCONFINED:
+            yield invalid(f"{path}.{key}", profile, "must be a valid seccomp profile")
     for key, profile in annotations.items():
         if key.startswith(APP_ARMOR_CONTAINER):
-            place = f"{path}[{key}]"
-            name = key.removeprefix(APP_ARMOR_CONTAINER)
+            place, name = f"{path}[{key}]", key.removeprefix(APP_ARMOR_CONTAINER)
             if all(container.text("name") != name for container in pod.every_container()):
                 yield invalid(place, name, "container not found")
             if profile not in _APP_ARMOR_PROFILES and not profile.startswith(LOCALHOST):
                 yield invalid(place, profile, f"invalid AppArmor profile name: {quoted(profile)}")
-
-
-def _tolerations(path: str, text: str, pod: PodContext) -> Iterator[FieldError]:
-    try:
-        found = decode_structs(text, "core.Toleration", _TOLERATION_FIELDS)
-    except GoJsonError as error:
-        yield invalid(path, _TOLERATIONS, str(error))
-        return
-    tolerations = [{field[0].lower() + field[1:]: value for field, value in item.items()} for item in found]
-    for field, problem in validate_tolerations(View({"tolerations": tolerations}, ""), pod.rules):
-        yield FieldError(f"{path}.{_TOLERATIONS}{field.removeprefix('tolerations')}", problem)
-
-
-def _seccomp(place: str, profile: str) -> Iterator[FieldError]:
-    if profile in SECCOMP_DEFAULTS or profile == UNCONFINED:
-        return
-    if not profile.startswith(LOCALHOST):
-        yield invalid(place, profile, "must be a valid seccomp profile")
-        return
-    local = profile.removeprefix(LOCALHOST)
-    yield from malformed(place, local, relative_path(local))
-
-
-# Decodes JSON within an annotation as Go does, and says in Go's words why it cannot.
-#
-# Source: encoding/json of Go 1.26 (scanner.go, decode.go).
-
-_INT64: Final = range(-(2**63), 2**63)
-_KINDS: Final[Mapping[type, str]] = {bool: "bool", str: "string", list: "array", tuple: "object"}
 
 
 class GoJsonError(ValueError):
@@ -110,12 +91,7 @@ class _Number(str):
 
 
 def decode_structs(text: str, name: str, fields: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
-    """Decode a list of structs.
-
-    Args:
-        text: The JSON.
-        name: The struct's type: ``core.Toleration``.
-        fields: The type of each field by its name in Go: types of texts, or ``int64``.
+    """Decode a list of structs of a type such as ``core.Toleration``, with the type of each field in Go.
 
     Returns:
         For each item its fields that are there, by their names in Go.
@@ -132,33 +108,24 @@ def decode_structs(text: str, name: str, fields: Mapping[str, str]) -> Sequence[
         return []
     if not isinstance(items, list):
         raise _misfit(items, f"Go value of type []{name}")
-    return [_struct(item, name, fields) for item in items]
-
-
-def _struct(item: Any, name: str, fields: Mapping[str, str]) -> Mapping[str, Any]:
-    if item is None:
-        return {}
-    if not isinstance(item, tuple):
-        raise _misfit(item, f"Go value of type {name}")
     folded = {field.casefold(): field for field in fields}
-    found: dict[str, Any] = {}
-    for key, value in item:
-        field = key if key in fields else folded.get(key.casefold())
-        if field is not None and value is not None:
+    found: list[dict[str, Any]] = []
+    for item in items:
+        if item is not None and not isinstance(item, tuple):
+            raise _misfit(item, f"Go value of type {name}")
+        found.append({})
+        for key, value in item or ():
+            field = key if key in fields else folded.get(key.casefold())
+            if field is None or value is None:
+                continue
             place = f"Go struct field {name.rpartition('.')[2]}.{field} of type {fields[field]}"
-            found[field] = _field(value, place, is_number=fields[field] == "int64")
+            is_number = fields[field] == "int64"
+            if not isinstance(value, _Number if is_number else str) or isinstance(value, _Number) != is_number:
+                raise _misfit(value, place)
+            if is_number and not (re.fullmatch("-?[0-9]{1,19}", value) and int(value) in _INT64):
+                raise GoJsonError(f"json: cannot unmarshal number {value} into {place}")
+            found[-1][field] = int(value) if is_number else value
     return found
-
-
-def _field(value: Any, place: str, *, is_number: bool) -> Any:
-    if not is_number:
-        if type(value) is str:
-            return value
-    elif isinstance(value, _Number):
-        if re.fullmatch("-?[0-9]{1,19}", value) and int(value) in _INT64:
-            return int(value)
-        raise GoJsonError(f"json: cannot unmarshal number {value} into {place}")
-    raise _misfit(value, place)
 
 
 def _misfit(value: Any, place: str) -> GoJsonError:

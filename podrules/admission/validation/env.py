@@ -113,12 +113,7 @@ def validate_field_selector(selector: View, expressions: Collection[str], rules:
 
 
 def validate_resource_field_selector(selector: View, *, volume: bool) -> Iterator[FieldError]:
-    """Hold a ``resourceFieldRef`` against the resources that can be read, and the units for them.
-
-    Args:
-        selector: The ``resourceFieldRef``.
-        volume: Whether it is in a volume, where it has to name its container.
-    """
+    """Hold a ``resourceFieldRef`` against the resources and their units; in a volume it names its container."""
     resource, divisor = selector.text("resource"), selector.quantity("divisor")
     huge = resource.startswith(_HUGE_PAGES)
     if volume and not selector.text("containerName"):

@@ -1,6 +1,12 @@
-"""Words of the API server about one field: the kind of problem, the value as Go prints it, and what is wrong.
+"""Words of the API server about one field, and rules that many fields share.
 
-Source: pkg/util/validation/field/errors.go of k8s.io/apimachinery at v0.37.1; strconv.Quote of Go's standard library.
+The words are the kind of problem, the value as Go prints it, and what is wrong. The rules are of a number, a word of an
+enumeration, a text of some form, and a number or a share such as ``maxUnavailable``; a field that is absent breaks none
+of them but `validate_required` and `validate_enum`.
+
+Source: pkg/util/validation/field/errors.go of k8s.io/apimachinery at v0.37.1; strconv.Quote of Go's standard library;
+of k8s.io/kubernetes at v1.37.1 pkg/apis/core/validation/validation.go (ValidateNonnegativeField) and
+pkg/apis/apps/validation/validation.go (ValidatePositiveIntOrPercent, IsNotMoreThan100Percent, getIntOrPercentValue).
 """
 
 from __future__ import annotations
@@ -39,16 +45,12 @@ def quoted(text: str) -> str:
     """A text as Go's ``%q`` prints it."""
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
-    return '"' + "".join(_SHORT.get(one) or _escaped(one) for one in text) + '"'
-
-
-def _escaped(one: str) -> str:
-    if one.isprintable():
-        return one
-    code = ord(one)
-    if code < 0x80:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    shown = ""
+    for one in text:
+        code = ord(one)
+        form = f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+        shown += _SHORT.get(one) or (one if one.isprintable() else form)
+    return f'"{shown}"'
 
 
 def go_json(value: Any) -> str:
@@ -73,25 +75,25 @@ def _shown(value: Any) -> str:
             return go_json(value)
 
 
-def _with(body: str, detail: str) -> str:
-    return f"{body}: {detail}" if detail else body
+def _error(field: str, body: str, detail: str) -> FieldError:
+    return FieldError(field, f"{body}: {detail}" if detail else body)
 
 
 def required(field: str, detail: str = "") -> FieldError:
     """A value that has to be there."""
-    return FieldError(field, _with("Required value", detail))
+    return _error(field, "Required value", detail)
 
 
 def invalid(field: str, value: Any, detail: str) -> FieldError:
     """A malformed value. Texts and amounts are quoted; None is Go's nil pointer, lists and objects are its JSON."""
-    return FieldError(field, _with(f"Invalid value: {_shown(value)}", detail))
+    return _error(field, f"Invalid value: {_shown(value)}", detail)
 
 
 def unsupported(field: str, value: Any, supported: Iterable[str], *, typed: bool = True) -> FieldError:
     """A word that an enumeration does not have; Go mostly keeps it in a type of its own."""
     words = ", ".join(map(quoted, supported))
     shown = go_json(value) if typed and isinstance(value, str) else _shown(value)
-    return FieldError(field, _with(f"Unsupported value: {shown}", f"supported values: {words}" if words else ""))
+    return _error(field, f"Unsupported value: {shown}", f"supported values: {words}" if words else "")
 
 
 def malformed(field: str, value: Any, problems: Iterable[str]) -> Iterator[FieldError]:
@@ -106,12 +108,12 @@ def duplicate(field: str, value: Any) -> FieldError:
 
 def forbidden(field: str, detail: str) -> FieldError:
     """A value that is well formed, and may not be there."""
-    return FieldError(field, _with("Forbidden", detail))
+    return _error(field, "Forbidden", detail)
 
 
 def not_found(field: str, value: Any, detail: str = "") -> FieldError:
     """A name of something that is not there."""
-    return FieldError(field, _with(f"Not found: {_shown(value)}", detail))
+    return _error(field, f"Not found: {_shown(value)}", detail)
 
 
 def too_long(field: str, most: int) -> FieldError:
@@ -124,18 +126,12 @@ def too_many(field: str, count: int, most: int) -> FieldError:
     return FieldError(field, f"Too many: {count}: must have at most {most} {'item' if most == 1 else 'items'}")
 
 
-# Rules that many fields share: a number that is not below zero, a word of an enumeration, a text of some form.
-#
-# A field that is absent breaks none of them.
-#
-# Source: pkg/apis/core/validation/validation.go of k8s.io/kubernetes at v1.37.1 (ValidateNonnegativeField).
-
-
-def validate_nonnegative(struct: View, name: str) -> Iterator[FieldError]:
-    """Hold a number against the rule that it is not below zero."""
-    value = struct.number(name)
-    if value is not None and value < 0:
-        yield invalid(struct.at(name), value, "must be greater than or equal to 0")
+def validate_nonnegative(struct: View, *names: str) -> Iterator[FieldError]:
+    """Hold numbers against the rule that they are not below zero."""
+    for name in names:
+        value = struct.number(name)
+        if value is not None and value < 0:
+            yield invalid(struct.at(name), value, "must be greater than or equal to 0")
 
 
 def validate_required(struct: View, *names: str, detail: str = "") -> Iterator[FieldError]:
@@ -162,11 +158,6 @@ def validate_format(struct: View, name: str, problems: Callable[[str], Problems]
     text = struct.text(name)
     return malformed(struct.at(name), text, problems(text) if text else ())
 
-
-# How the API server validates values that are a number or a share, such as ``maxUnavailable``.
-#
-# Source: pkg/apis/apps/validation/validation.go at v1.37.1 (ValidatePositiveIntOrPercent, IsNotMoreThan100Percent,
-# getIntOrPercentValue).
 
 IntOrPercent = int | str
 _ALL: Final = 100

@@ -1,9 +1,9 @@
-"""How the API server validates a Job and a CronJob.
+"""How the API server validates a Job and a CronJob: their numbers, when a Job fails, succeeds and replaces its pods.
 
 Before a Job is validated, it gets a selector and labels of its own. Its UID in them is drawn at random: zeros stand for
 it here.
 
-Source: pkg/apis/batch/validation/validation.go (ValidateJobCreate, ValidateCronJobCreate),
+Source: pkg/apis/batch/validation/validation.go (ValidateJobCreate, ValidateCronJobCreate and what they call),
 pkg/apis/batch/v1/defaults.go and pkg/registry/batch at v1.37.1.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from podrules.admission.validation.errors import (
     TypedText,
@@ -25,6 +25,7 @@ from podrules.admission.validation.errors import (
     unsupported,
     validate_enum,
     validate_nonnegative,
+    validate_required,
     validate_word,
 )
 from podrules.admission.validation.formats import dns_label, dns_subdomain, qualified_name, size
@@ -66,6 +67,16 @@ _NUMBERS: Final = (
 _HTTP_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _ZONE_PART: Final = r"[A-Za-z._0-9+][A-Za-z._0-9+-]{0,13}"
 _CONCURRENCY: Final = ("Allow", "Forbid", "Replace")
+_MAX_RULES: Final = 20
+_MAX_EXIT_CODES: Final = 255
+_MAX_CONDITIONS: Final = 20
+_MAX_INDEXES: Final = 64 * 1024
+_FAIL_INDEX: Final = "FailIndex"
+_ACTIONS: Final = ("Count", _FAIL_INDEX, "FailJob", "Ignore")
+_OPERATORS: Final = ("In", "NotIn")
+_STATUSES: Final = ("False", "True", "Unknown")
+_REPLACEMENTS: Final = ("Failed", "TerminatingOrFailed")
+"""With a pod failure policy only the first is supported."""
 
 
 def validate_job(job: View, rules: Rules) -> Iterator[FieldError]:
@@ -85,7 +96,11 @@ def validate_job(job: View, rules: Rules) -> Iterator[FieldError]:
     if not problems and not selected:
         path = labels.at("labels")
         yield invalid(path, shown_labels(labels, "labels"), "`selector` does not match template `labels`")
-    yield from _host_names(spec, meta)
+    # The pods of an Indexed Job have their names as host names.
+    name, completions = meta.text("name"), spec.number("completions") or 0
+    host = f"{name}-{completions - 1}"
+    if spec.pointer("completionMode") == _INDEXED and completions > 0 and dns_label(host):
+        yield invalid(meta.at("name"), name, f"will not able to create pod with invalid DNS label: {host}")
 
 
 def _prepared(job: View) -> tuple[View, View]:
@@ -114,7 +129,7 @@ def _prepared(job: View) -> tuple[View, View]:
 
 
 def _expected(name: str) -> dict[str, str]:
-    """What is put into a template that has none of them, in upstream's order."""
+    """The labels of a template without any, in upstream's order."""
     return controllers_labels("job", name, 0, NO_UID)
 
 
@@ -128,16 +143,6 @@ def _generated(spec: View, name: str, rules: Rules) -> Iterator[FieldError]:
     selector = spec.struct("selector")
     if next(validate_label_selector(selector, rules), None) is None and not selects(selector, expected):
         yield invalid(selector.path, shown_selector(selector), "`selector` not auto-generated")
-
-
-def _host_names(spec: View, meta: View) -> Iterator[FieldError]:
-    """Whether the pods of an Indexed Job can have their names as host names."""
-    name, completions = meta.text("name"), spec.number("completions") or 0
-    if spec.pointer("completionMode") != _INDEXED or completions <= 0:
-        return
-    host = f"{name}-{completions - 1}"
-    if dns_label(host):
-        yield invalid(meta.at("name"), name, f"will not able to create pod with invalid DNS label: {host}")
 
 
 def validate_cron_job(cron_job: View, rules: Rules) -> Iterator[FieldError]:
@@ -156,23 +161,19 @@ def validate_cron_job(cron_job: View, rules: Rules) -> Iterator[FieldError]:
     yield from validate_nonnegative(spec, "startingDeadlineSeconds")
     yield from _time_zone(spec)
     yield from validate_enum(spec, "concurrencyPolicy", _CONCURRENCY, _CONCURRENCY[0])
-    yield from _job_template(spec.struct("jobTemplate").struct("spec"), rules)
-    yield from validate_nonnegative(spec, "successfulJobsHistoryLimit")
-    yield from validate_nonnegative(spec, "failedJobsHistoryLimit")
+    job = spec.struct("jobTemplate").struct("spec")
+    yield from _job_spec(job, rules)
+    selector = job.struct("selector")
+    if job.has("selector"):
+        yield invalid(selector.path, shown_selector(selector), "`selector` will be auto-generated")
+    if job.flag("manualSelector"):
+        yield unsupported(job.at("manualSelector"), value=True, supported=("nil", "false"))
+    yield from validate_nonnegative(spec, "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
     name = meta.text("name")
     if size(name) > _MAX_CRON_JOB_NAME:
         yield invalid(meta.at("name"), name, f"must be no more than {_MAX_CRON_JOB_NAME} characters")
     if not schedule and rules.minor >= _DECLARED_SINCE:
         yield required(path)
-
-
-def _job_template(spec: View, rules: Rules) -> Iterator[FieldError]:
-    yield from _job_spec(spec, rules)
-    selector = spec.struct("selector")
-    if spec.has("selector"):
-        yield invalid(selector.path, shown_selector(selector), "`selector` will be auto-generated")
-    if spec.flag("manualSelector"):
-        yield unsupported(spec.at("manualSelector"), value=True, supported=("nil", "false"))
 
 
 def _time_zone(spec: View) -> Iterator[FieldError]:
@@ -194,22 +195,38 @@ def _time_zone(spec: View) -> Iterator[FieldError]:
 
 
 def _job_spec(spec: View, rules: Rules) -> Iterator[FieldError]:
-    for name in _NUMBERS:
-        yield from validate_nonnegative(spec, name)
+    yield from validate_nonnegative(spec, *_NUMBERS)
     if spec.has("maxFailedIndexes") and not spec.has("backoffLimitPerIndex"):
         yield required(spec.at("backoffLimitPerIndex"), "when maxFailedIndexes is specified")
     yield from _managed_by(spec)
-    yield from _completion_mode(spec)
-    yield from validate_pod_failure_policy(spec, rules)
-    if spec.has("successPolicy"):
-        policy = spec.struct("successPolicy")
-        if spec.pointer("completionMode") == _INDEXED:
-            yield from validate_success_policy(policy, spec.number("completions"))
-        else:
-            yield invalid(policy.path, shown_success_policy(policy), "requires indexed completion mode")
-    yield from validate_pod_replacement_policy(spec)
+    mode = spec.pointer("completionMode")
+    if mode == _INDEXED:
+        yield from _indexed(spec)
+    elif mode in {None, _NON_INDEXED}:
+        for name in filter(spec.has, ("backoffLimitPerIndex", "maxFailedIndexes")):
+            yield invalid(spec.at(name), spec.number(name), "requires indexed completion mode")
+    else:
+        yield unsupported(spec.at("completionMode"), mode, (_NON_INDEXED, _INDEXED))
+    yield from _pod_failure_policy(spec, rules)
+    if spec.has("successPolicy") and mode == _INDEXED:
+        yield from _success_policy(spec.struct("successPolicy"), spec.number("completions"))
+    elif spec.has("successPolicy"):
+        own = spec.struct("successPolicy")
+        shown = [
+            {"SucceededIndexes": entry.pointer("succeededIndexes"), "SucceededCount": entry.number("succeededCount")}
+            for entry in own.structs("rules")
+        ]
+        yield invalid(own.path, {"Rules": shown if own.has("rules") else None}, "requires indexed completion mode")
+    yield from validate_word(spec, "podReplacementPolicy", _REPLACEMENTS[: 1 if spec.has("podFailurePolicy") else 2])
     yield from validate_pod_template(spec.struct("template"), rules)
-    yield from _restart_policy(spec)
+    pod = spec.struct("template").struct("spec")
+    policy, path = pod.text("restartPolicy", "Always"), pod.at("restartPolicy")
+    if policy == "Always":
+        yield required(path, 'valid values: "OnFailure", "Never"')
+    elif policy not in {"OnFailure", "Never"}:
+        yield unsupported(path, policy, ("OnFailure", "Never"))
+    elif policy != "Never" and spec.has("podFailurePolicy"):
+        yield invalid(path, TypedText(policy), 'only "Never" is supported when podFailurePolicy is specified')
 
 
 def _managed_by(spec: View) -> Iterator[FieldError]:
@@ -227,19 +244,6 @@ def _managed_by(spec: View) -> Iterator[FieldError]:
             yield invalid(path, rest, f"Invalid path (regex used for validation is '{_HTTP_PATH}')")
     if size(manager) > _MAX_MANAGER:
         yield too_long(path, _MAX_MANAGER)
-
-
-def _completion_mode(spec: View) -> Iterator[FieldError]:
-    mode = spec.pointer("completionMode")
-    if mode == _INDEXED:
-        yield from _indexed(spec)
-    elif mode in {None, _NON_INDEXED}:
-        for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
-            number = spec.number(name)
-            if number is not None:
-                yield invalid(spec.at(name), number, "requires indexed completion mode")
-    else:
-        yield unsupported(spec.at("completionMode"), mode, (_NON_INDEXED, _INDEXED))
 
 
 def _indexed(spec: View) -> Iterator[FieldError]:
@@ -265,77 +269,38 @@ def _at_most(spec: View, name: str, most: int, when: str) -> Iterator[FieldError
         yield invalid(spec.at(name), number, f"must be less than or equal to {most}{when}")
 
 
-def _restart_policy(spec: View) -> Iterator[FieldError]:
-    pod = spec.struct("template").struct("spec")
-    policy, path = pod.text("restartPolicy", "Always"), pod.at("restartPolicy")
-    if policy == "Always":
-        yield required(path, 'valid values: "OnFailure", "Never"')
-    elif policy not in {"OnFailure", "Never"}:
-        yield unsupported(path, policy, ("OnFailure", "Never"))
-    elif policy != "Never" and spec.has("podFailurePolicy"):
-        yield invalid(path, TypedText(policy), 'only "Never" is supported when podFailurePolicy is specified')
-
-
-# How the API server validates the policies of a Job: when it fails, when it succeeds, and when pods are replaced.
-#
-# Source: pkg/apis/batch/validation/validation.go at v1.37.1 (validatePodFailurePolicy, validateSuccessPolicy,
-# validatePodReplacementPolicy, validateIndexesFormat).
-
-_MAX_RULES: Final = 20
-_MAX_EXIT_CODES: Final = 255
-_MAX_CONDITIONS: Final = 20
-_MAX_INDEXES: Final = 64 * 1024
-_FAIL_INDEX: Final = "FailIndex"
-_ACTIONS: Final = ("Count", _FAIL_INDEX, "FailJob", "Ignore")
-_OPERATORS: Final = ("In", "NotIn")
-_STATUSES: Final = ("False", "True", "Unknown")
-_FAILED: Final = "Failed"
-_REPLACEMENTS: Final = (_FAILED, "TerminatingOrFailed")
-
-
-def validate_pod_failure_policy(spec: View, rules: Rules) -> Iterator[FieldError]:
-    """Hold ``podFailurePolicy`` of a Job's spec against its rules; one that is absent breaks none."""
-    if not spec.has("podFailurePolicy"):
-        return
+def _pod_failure_policy(spec: View, rules: Rules) -> Iterator[FieldError]:
     policy, pod = spec.struct("podFailurePolicy"), spec.struct("template").struct("spec")
     entries = policy.structs("rules")
     if len(entries) > _MAX_RULES:
         yield too_many(policy.at("rules"), len(entries), _MAX_RULES)
     names = {container.text("name") for name in ("containers", "initContainers") for container in pod.structs(name)}
     for entry in entries:
-        per_index = spec.has("backoffLimitPerIndex")
-        action, path = entry.text("action"), entry.at("action")
+        action = entry.text("action")
         if not action:
-            yield required(path, _valid(_ACTIONS))
-        elif action == _FAIL_INDEX:
-            if not per_index:
-                yield invalid(path, TypedText(action), "requires the backoffLimitPerIndex to be set")
+            yield required(entry.at("action"), _valid(_ACTIONS))
+        elif action == _FAIL_INDEX and not spec.has("backoffLimitPerIndex"):
+            yield invalid(entry.at("action"), TypedText(action), "requires the backoffLimitPerIndex to be set")
         elif action not in _ACTIONS:
-            yield unsupported(path, action, _ACTIONS)
-        yield from _rule(entry, names, rules)
+            yield unsupported(entry.at("action"), action, _ACTIONS)
+        codes, conditions = entry.has("onExitCodes"), entry.structs("onPodConditions")
+        if codes:
+            yield from _exit_codes(entry.struct("onExitCodes"), names)
+        if len(conditions) > _MAX_CONDITIONS:
+            yield too_many(entry.at("onPodConditions"), len(conditions), _MAX_CONDITIONS)
+        for condition in conditions:
+            kind = condition.text("type")
+            yield from malformed(condition.at("type"), kind, qualified_name(kind, rules))
+            yield from validate_enum(condition, "status", _STATUSES, "True")
+        if codes == bool(conditions):
+            words = "both OnExitCodes and OnPodConditions is not supported"
+            if not codes:
+                words = "one of OnExitCodes and OnPodConditions is required"
+            yield FieldError(entry.path, f"Invalid value: specifying {words}")
 
 
 def _valid(words: Iterable[str]) -> str:
     return f"valid values: [{' '.join(map(quoted, words))}]"
-
-
-def _rule(entry: View, names: Collection[str], rules: Rules) -> Iterator[FieldError]:
-    codes, conditions = entry.has("onExitCodes"), entry.structs("onPodConditions")
-    if codes:
-        yield from _exit_codes(entry.struct("onExitCodes"), names)
-    if len(conditions) > _MAX_CONDITIONS:
-        yield too_many(entry.at("onPodConditions"), len(conditions), _MAX_CONDITIONS)
-    for condition in conditions:
-        kind, status = condition.text("type"), condition.text("status", "True")
-        yield from malformed(condition.at("type"), kind, qualified_name(kind, rules))
-        if status not in _STATUSES:
-            yield unsupported(condition.at("status"), status, _STATUSES)
-    if codes and conditions:
-        words = "specifying both OnExitCodes and OnPodConditions is not supported"
-        yield FieldError(entry.path, f"Invalid value: {words}")
-    if not codes and not conditions:
-        words = "specifying one of OnExitCodes and OnPodConditions is required"
-        yield FieldError(entry.path, f"Invalid value: {words}")
 
 
 def _exit_codes(codes: View, names: Collection[str]) -> Iterator[FieldError]:
@@ -363,16 +328,11 @@ def _exit_codes(codes: View, names: Collection[str]) -> Iterator[FieldError]:
         yield invalid(path, values, "must be ordered")
 
 
-def validate_success_policy(policy: View, completions: int | None) -> Iterator[FieldError]:
-    """Hold the ``successPolicy`` of an Indexed Job against its rules.
-
-    Args:
-        policy: The policy.
-        completions: The Job's; None: it lacks them, so that nothing is said of indexes.
-    """
+def _success_policy(policy: View, completions: int | None) -> Iterator[FieldError]:
+    """Hold the policy of an Indexed Job against its rules; without completions nothing is said of indexes."""
+    words = "at least one rules must be specified when the successPolicy is specified"
+    yield from validate_required(policy, "rules", detail=words)
     entries = policy.structs("rules")
-    if not entries:
-        yield required(policy.at("rules"), "at least one rules must be specified when the successPolicy is specified")
     if len(entries) > _MAX_RULES:
         yield too_many(policy.at("rules"), len(entries), _MAX_RULES)
     for entry in entries:
@@ -436,18 +396,3 @@ def _index(text: str, completions: int) -> int:
     if number >= completions:
         raise ValueError(f"too large index: {quoted(text)}")
     return number
-
-
-def shown_success_policy(policy: View) -> Mapping[str, Any]:
-    """The policy as Go writes its internal type as JSON."""
-    shown = [
-        {"SucceededIndexes": entry.pointer("succeededIndexes"), "SucceededCount": entry.number("succeededCount")}
-        for entry in policy.structs("rules")
-    ]
-    return {"Rules": shown if policy.has("rules") else None}
-
-
-def validate_pod_replacement_policy(spec: View) -> Iterator[FieldError]:
-    """Hold ``podReplacementPolicy`` of a Job's spec against its rule; one that is absent breaks none."""
-    supported = (_FAILED,) if spec.has("podFailurePolicy") else _REPLACEMENTS
-    yield from validate_word(spec, "podReplacementPolicy", supported)

@@ -36,13 +36,9 @@ _REQUIRED_SINCE: Final = 37
 def validate_object_meta(
     meta: View, rules: Rules, name: Callable[[str], Problems], *, namespaced: bool = True
 ) -> Iterator[FieldError]:
-    """Hold ``metadata`` against the rules of its kind.
+    """Hold ``metadata`` against the rules of its kind, and its name against a form.
 
-    Args:
-        meta: The metadata; the request's namespace stands in for one that is not named.
-        rules: The API server's version.
-        name: What is wrong with a name of the kind.
-        namespaced: Whether objects of the kind live in namespaces; the API server drops others' namespace.
+    The request's namespace stands in for one that is not named; the API server drops that of kinds without namespaces.
     """
     yield from validate_generic_meta(meta, rules, name, namespaced=namespaced)
     for index, finalizer in enumerate(meta.texts("finalizers")):
@@ -107,11 +103,7 @@ def validate_requirement(
 ) -> Iterator[FieldError]:
     """Hold a requirement of a label selector or a node selector against its rules.
 
-    Args:
-        requirement: It has the key, the operator and the values.
-        rules: The API server's version.
-        compares: Whether there are operators that compare numbers.
-        values: Whether the values have to be labels' ones.
+    Only a node selector has operators that compare numbers, and in a preferred term values that no label can have.
     """
     operator, given, place = requirement.text("operator"), requirement.texts("values"), requirement.at("values")
     if operator in {"In", "NotIn"}:

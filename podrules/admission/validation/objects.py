@@ -60,12 +60,7 @@ VALIDATED: Final = frozenset(_KINDS)
 
 
 def validate(content: Mapping[str, Any], minor: int) -> Sequence[FieldError]:
-    """Every error of an object that its schema fits, in the API server's order and each of them once.
-
-    Args:
-        content: The object as its manifest has it.
-        minor: The API server's version: 36 for 1.36.
-    """
+    """Every error of an object that its schema fits, in the API server's order and each of them once."""
     rule = _KINDS.get((str(content.get("apiVersion")), str(content.get("kind"))))
     if rule is None:
         return ()

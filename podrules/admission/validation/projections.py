@@ -2,7 +2,8 @@
 
 Source: pkg/apis/core/validation/validation.go at v1.37.1 (validateSecretVolumeSource, validateConfigMapVolumeSource,
 validateKeyToPath, validateDownwardAPIVolumeSource, validateDownwardAPIVolumeFile, validateProjectedVolumeSource,
-validateProjectionSources, ValidateUserAnnotations); pkg/api/pod/util.go for the fields that are dropped.
+validateProjectionSources, ValidateUserAnnotations) and pkg/apis/core/validation/names.go, which has the names of
+certificates' signers and ClusterTrustBundles; pkg/api/pod/util.go for the fields that are dropped.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from podrules.admission.validation.errors import (
     required,
     too_long,
     unsupported,
+    validate_format,
     validate_required,
 )
 from podrules.admission.validation.formats import (
@@ -43,7 +45,8 @@ _MOST_CERTIFICATE: Final = 91 * _DAY
 _KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
 _FIELDS: Final = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
 _CERTIFICATE_PATHS: Final = ("credentialBundlePath", "keyPath", "certificateChainPath")
-_CONFLICT: Final = "conflicting duplicate paths"
+_DOMAIN_LENGTH: Final = 253
+_NAME_LENGTH: Final = 571
 
 
 def validate_key_files(source: View) -> Iterator[FieldError]:
@@ -63,15 +66,11 @@ def validate_downward_api(source: View, rules: Rules) -> Iterator[FieldError]:
 def validate_projected(volume: View, rules: Rules) -> Iterator[FieldError]:
     """Hold a ``projected`` volume against the rules of its sources, which share one directory."""
     yield from _mode(volume, "defaultMode")
-    seen: set[str] = set()
+    directory = _Directory(volume.path, rules)
     for source in volume.structs("sources"):
-        found = [
-            name
-            for name in tuple(name for name in _PROJECTIONS if name not in _GATES or rules.on(_GATES[name]))
-            if source.has(name)
-        ]
+        found = [name for name in filter(source.has, _PROJECTIONS) if name not in _GATES or rules.on(_GATES[name])]
         for name in found:
-            yield from _PROJECTIONS[name](source.struct(name), _Directory(volume.path, seen, rules))
+            yield from _PROJECTIONS[name](source.struct(name), directory)
         if len(found) > 1:
             yield forbidden(source.path, "may not specify more than 1 volume type per source")
 
@@ -79,18 +78,16 @@ def validate_projected(volume: View, rules: Rules) -> Iterator[FieldError]:
 class _Directory:
     """The directory of a projected volume while its sources are read."""
 
-    __slots__ = ("path", "rules", "seen")
-
-    def __init__(self, path: str, seen: set[str], rules: Rules) -> None:
+    def __init__(self, path: str, rules: Rules) -> None:
         self.path = path
-        self.seen = seen
         self.rules = rules
+        self._files: set[str] = set()
 
     def add(self, file: str, shown: str) -> Iterator[FieldError]:
         """Add a file; only one may have its path."""
-        if file in self.seen:
-            yield invalid(self.path, shown, _CONFLICT)
-        self.seen.add(file)
+        if file in self._files:
+            yield invalid(self.path, shown, "conflicting duplicate paths")
+        self._files.add(file)
 
 
 def _mode(view: View, field: str) -> Iterator[FieldError]:
@@ -99,14 +96,9 @@ def _mode(view: View, field: str) -> Iterator[FieldError]:
         yield invalid(view.at(field), mode, "must be a number between 0 and 0777 (octal), both inclusive")
 
 
-def _path(view: View, field: str) -> Iterator[FieldError]:
-    path = view.text(field)
-    yield from malformed(view.at(field), path, unreserved_path(path))
-
-
 def _required_path(view: View) -> Iterator[FieldError]:
     yield from validate_required(view, "path")
-    yield from _path(view, "path")
+    yield from validate_format(view, "path", unreserved_path)
 
 
 def _key_to_path(item: View) -> Iterator[FieldError]:
@@ -175,21 +167,17 @@ def _cluster_trust_bundle(source: View, directory: _Directory) -> Iterator[Field
             yield from validate_signer_name(signer, source.at("signerName"))
             if source.has("labelSelector"):
                 yield from validate_label_selector(source.struct("labelSelector"), directory.rules)
-        case _:
-            yield invalid(
-                source.path,
-                {
-                    "Name": source.pointer("name"),
-                    "SignerName": source.pointer("signerName"),
-                    "LabelSelector": shown_selector(source.struct("labelSelector"))
-                    if source.has("labelSelector")
-                    else None,
-                    "Optional": source.flag("optional"),
-                    "Path": source.text("path"),
-                    "User": None,
-                },
-                "only one of name and signerName may be used",
-            )
+        case name, signer:
+            selector = source.struct("labelSelector")
+            shown = {
+                "Name": name,
+                "SignerName": signer,
+                "LabelSelector": shown_selector(selector) if source.has("labelSelector") else None,
+                "Optional": source.flag("optional"),
+                "Path": source.text("path"),
+                "User": None,
+            }
+            yield invalid(source.path, shown, "only one of name and signerName may be used")
     yield from _required_path(source)
     yield from directory.add(source.text("path"), source.text("path"))
 
@@ -197,40 +185,32 @@ def _cluster_trust_bundle(source: View, directory: _Directory) -> Iterator[Field
 def _pod_certificate(source: View, directory: _Directory) -> Iterator[FieldError]:
     signer = source.text("signerName")
     yield from validate_signer_name(signer, source.at("signerName"))
-    if source.has("userAnnotations"):
-        yield from _user_annotations(
-            source.texts_by_key("userAnnotations"), source.at("userAnnotations"), directory.rules
-        )
+    annotations, path = source.texts_by_key("userAnnotations"), source.at("userAnnotations")
+    for key in map(str.lower, annotations):
+        problems = qualified_name(key, directory.rules) if key else ()
+        yield from malformed(path, key, problems)
+        if not key:
+            yield required(path)
+        elif not problems and "/" not in key:
+            yield invalid(path, key, 'must be a domain-prefixed key (such as "acme.io/foo")')
+    yield from validate_annotations_size(annotations, path)
     key_type = source.text("keyType")
     if key_type not in _KEY_TYPES:
         yield unsupported(source.at("keyType"), key_type, _KEY_TYPES, typed=False)
     seconds = source.number("maxExpirationSeconds")
     path = source.at("maxExpirationSeconds")
     if seconds is not None:
-        most = _DAY if is_kubernetes_signer(signer) else _MOST_CERTIFICATE
+        most = _DAY if f".{signer.partition('/')[0]}".endswith(".kubernetes.io") else _MOST_CERTIFICATE
         if seconds < _LEAST_CERTIFICATE:
             yield invalid(path, seconds, f"if provided, maxExpirationSeconds must be >= {_LEAST_CERTIFICATE}")
         if seconds > most:
             yield invalid(path, seconds, f"if provided, maxExpirationSeconds must be <= {most}")
-    files = [field for field in _CERTIFICATE_PATHS if source.text(field)]
+    files = list(filter(source.text, _CERTIFICATE_PATHS))
     for field in files:
-        yield from _path(source, field)
+        yield from validate_format(source, field, unreserved_path)
         yield from directory.add(source.text(field), source.text(field))
     if not files:
         yield required(source.path, "specify at least one of credentialBundlePath, keyPath, and certificateChainPath")
-
-
-def _user_annotations(annotations: Mapping[str, str], path: str, rules: Rules) -> Iterator[FieldError]:
-    for written in annotations:
-        key = written.lower()
-        if not key:
-            yield required(path)
-            continue
-        problems = qualified_name(key, rules)
-        yield from malformed(path, key, problems)
-        if not problems and "/" not in key:
-            yield invalid(path, key, 'must be a domain-prefixed key (such as "acme.io/foo")')
-    yield from validate_annotations_size(annotations, path)
 
 
 _PROJECTIONS: Final[Mapping[str, Callable[[View, _Directory], Iterator[FieldError]]]] = {
@@ -245,30 +225,15 @@ _PROJECTIONS: Final[Mapping[str, Callable[[View, _Directory], Iterator[FieldErro
 _GATES: Final = {"clusterTrustBundle": "ClusterTrustBundleProjection", "podCertificate": "PodCertificateRequest"}
 
 
-# How the API server validates the names of certificates' signers and ClusterTrustBundles, which begin with the former.
-#
-# Source: pkg/apis/core/validation/names.go at v1.37.1.
-
-_DOMAIN_LENGTH: Final = 253
-_NAME_LENGTH: Final = 571
-_PARTS: Final = 2
-
-
-def is_kubernetes_signer(name: str) -> bool:
-    """Whether a signer's name belongs to Kubernetes."""
-    return f".{name.partition('/')[0]}".endswith(".kubernetes.io")
-
-
 def validate_signer_name(name: str, path: str) -> Iterator[FieldError]:
     """Hold a signer's name against its form: a domain, a slash and names with dots between them."""
     if not name:
         yield required(path)
         return
-    parts = name.split("/")
-    if len(parts) != _PARTS:
+    domain, slash, signer = name.partition("/")
+    if not slash or "/" in signer:
         yield invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")
         return
-    domain, signer = parts
     if size(domain) > _DOMAIN_LENGTH:
         yield too_long(path, _DOMAIN_LENGTH)
     yield from _labels(domain, path, dns_label)

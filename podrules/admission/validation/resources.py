@@ -1,16 +1,21 @@
-"""How the API server validates the resources of containers and of a pod as a whole, and its overhead.
+"""How the API server validates the resources of containers and of a pod as a whole, its overhead, and resources' names.
 
 The defaults of a Pod are in place when it is validated: a request that is missing is the limit, and pod-level requests
-and limits come from the containers' (`podrules.pod.defaults`). A template has none of them.
+and limits come from the containers' (`podrules.pod.defaults`). A template has none of them. The names of resources:
+
+    no slash   one of the standard resources, and of those only the ones that fit the place
+    a slash    any qualified name; in containers also one that makes a name of a quota after ``requests.``
 
 Source: pkg/apis/core/validation/validation.go of k8s.io/kubernetes at v1.37.1 (validateResourceRequirements,
-validateResourceClaimNames, validatePodResources, validatePodResourceConsistency, validateOverhead);
-pkg/apis/core/v1/defaults.go (SetDefaults_Pod, SetDefaults_ResourceList).
+validateResourceClaimNames, validatePodResources, validatePodResourceConsistency, validateOverhead,
+validateResourceName, ValidateContainerResourceName, validatePodResourceName, ValidateResourceQuotaResourceName,
+validateLimitRangeResourceName, ValidateResourceQuantityValue); pkg/apis/core/v1/defaults.go (SetDefaults_Pod,
+SetDefaults_ResourceList); pkg/apis/core/helper/helpers.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from podrules.admission.validation.errors import (
@@ -22,6 +27,7 @@ from podrules.admission.validation.errors import (
     not_found,
     required,
     unsupported,
+    validate_format,
 )
 from podrules.admission.validation.formats import dns_label, qualified_name
 from podrules.admission.validation.view import PodContext, Rules, View
@@ -29,11 +35,12 @@ from podrules.api.features import Features
 from podrules.api.model.base import ResourceList
 from podrules.api.model.decode import from_object
 from podrules.api.model.misfit import FieldError
-from podrules.api.model.pod import Container, Pod, ResourceRequirements
+from podrules.api.model.pod import Pod, ResourceRequirements
 from podrules.api.model.quantity import Quantity, QuantityError
 from podrules.pod.defaults import rounded_list, stored_pod
 from podrules.pod.resources import (
     CPU,
+    HUGEPAGES_PREFIX,
     MEMORY,
     aggregate_container_limits,
     aggregate_container_requests,
@@ -41,10 +48,32 @@ from podrules.pod.resources import (
     is_overcommit_allowed,
     is_supported_pod_level_resource,
 )
-from podrules.pod.resources import HUGEPAGES_PREFIX as _HUGEPAGES
 
 NameRule = Callable[[str, str, Rules], Iterator[FieldError]]
 _LISTS: Final = ("containers", "initContainers")
+_REQUESTS: Final = "requests."
+_CONTAINER: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
+_COUNTED: Final = frozenset(
+    {
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+        "services.nodeports",
+        "services.loadbalancers",
+    }
+)
+_QUOTA: Final = (
+    _CONTAINER
+    | _COUNTED
+    | {f"{_REQUESTS}{name}" for name in (*_CONTAINER, "storage")}
+    | {f"limits.{name}" for name in _CONTAINER}
+)
+_LIMITED_AS_CONTAINERS: Final = frozenset({"Pod", "Container"})
+_THOUSAND: Final = 1000
 
 
 def validate_container_resources(container: View, pod: PodContext) -> Iterator[FieldError]:
@@ -77,11 +106,14 @@ def validate_pod_resources(pod: PodContext) -> Iterator[FieldError]:
         return
     if own.has("claims"):
         yield forbidden(own.at("claims"), "claims may not be set for Resources at pod-level")
-    # The pod with what decides about resources alone, as it is stored.
-    spec: dict[str, Any] = {"resources": _written(pod.spec)}
+    # The pod with what decides about resources alone, as it is stored; null amounts are 0, as Go reads them.
+    spec: dict[str, Any] = {"resources": _amounts(own.amounts("limits"), own.amounts("requests"))}
     for name in _LISTS:
         spec[name] = [
-            {**{key: one.content.get(key) for key in ("name", "restartPolicy")}, "resources": _written(one)}
+            {
+                **{key: one.content.get(key) for key in ("name", "restartPolicy")},
+                "resources": _amounts(*(one.struct("resources").amounts(side) for side in ("limits", "requests"))),
+            }
             for one in pod.spec.structs(name)
         ]
     typed = from_object({"spec": spec}, Pod)
@@ -93,35 +125,27 @@ def validate_pod_resources(pod: PodContext) -> Iterator[FieldError]:
     yield from _consistency(own, typed, limits, requests)
 
 
-def _written(owner: View) -> dict[str, dict[str, str]]:
-    """Resources with null amounts as 0, as Go reads them."""
-    own = owner.struct("resources")
-    return {side: {name: str(one) for name, one in own.amounts(side).items()} for side in ("limits", "requests")}
+def _amounts(limits: Mapping[str, Quantity], requests: Mapping[str, Quantity]) -> Mapping[str, Mapping[str, str]]:
+    """Limits and requests as JSON has them."""
+    sides = (("limits", limits), ("requests", requests))
+    return {side: {name: str(amount) for name, amount in amounts.items()} for side, amounts in sides}
 
 
 def _requirements(
     path: str, limits: Mapping[str, Quantity], requests: Mapping[str, Quantity], name_rule: NameRule, rules: Rules
 ) -> Iterator[FieldError]:
-    for name, amount in limits.items():
-        yield from _amount(f"{path}.limits[{name}]", name, amount, name_rule, rules)
-        yield from _huge_pages(f"{path}.limits[{name}]", name, amount)
-    for name, amount in requests.items():
-        yield from _amount(f"{path}.requests[{name}]", name, amount, name_rule, rules)
-        yield from _beside_limit(path, name, amount, limits.get(name))
-        yield from _huge_pages(f"{path}.requests[{name}]", name, amount)
+    for side, amounts in (("limits", limits), ("requests", requests)):
+        for name, amount in amounts.items():
+            place = f"{path}.{side}[{name}]"
+            yield from name_rule(name, place, rules)
+            yield from validate_resource_value(name, amount, place, rules)
+            if side == "requests":
+                yield from _beside_limit(path, name, amount, limits.get(name))
+            if is_hugepage_resource_name(name) and not is_hugepage_value_divisible(name, amount):
+                yield invalid(place, amount, f"{amount} is not positive integer multiple of {name}")
     named = limits.keys() | requests.keys()
     if any(map(is_hugepage_resource_name, named)) and CPU not in named and MEMORY not in named:
         yield forbidden(path, "HugePages require cpu or memory")
-
-
-def _amount(place: str, name: str, amount: Quantity, name_rule: NameRule, rules: Rules) -> Iterator[FieldError]:
-    yield from name_rule(name, place, rules)
-    yield from validate_resource_value(name, amount, place, rules)
-
-
-def _huge_pages(place: str, name: str, amount: Quantity) -> Iterator[FieldError]:
-    if is_hugepage_resource_name(name) and not is_hugepage_value_divisible(name, amount):
-        yield invalid(place, amount, f"{amount} is not positive integer multiple of {name}")
 
 
 def _beside_limit(path: str, name: str, request: Quantity, limit: Quantity | None) -> Iterator[FieldError]:
@@ -141,24 +165,17 @@ def _claims(own: View, known: frozenset[str]) -> Iterator[FieldError]:
         if not name:
             yield required(claim.path)
             continue
-        yield from _repeated_claim(claim.path, name, request, seen)
+        if name in seen:
+            yield duplicate(claim.path, name)
+        else:
+            yield from validate_format(claim, "request", dns_label)
+            key = f"{name}/{request}" if request else name
+            if key in seen or (not request and any(one.startswith(f"{name}/") for one in seen)):
+                yield duplicate(claim.path, key)
+            seen.add(key)
         if name not in known:
             names = f": {', '.join(sorted(known))}" if known else " which is empty"
-            missing = not_found(claim.path, name)
-            yield FieldError(
-                claim.path, f"{missing.problem}: must be one of the names in pod.spec.resourceClaims{names}"
-            )
-
-
-def _repeated_claim(path: str, name: str, request: str, seen: set[str]) -> Iterator[FieldError]:
-    if name in seen:
-        yield duplicate(path, name)
-        return
-    key = f"{name}/{request}" if request else name
-    yield from malformed(f"{path}.request", request, dns_label(request) if request else ())
-    if key in seen or (not request and any(one.startswith(f"{name}/") for one in seen)):
-        yield duplicate(path, key)
-    seen.add(key)
+            yield not_found(claim.path, name, f"must be one of the names in pod.spec.resourceClaims{names}")
 
 
 def _consistency(own: View, typed: Pod, limits: ResourceList, requests: ResourceList) -> Iterator[FieldError]:
@@ -180,97 +197,39 @@ def _consistency(own: View, typed: Pod, limits: ResourceList, requests: Resource
                 yield invalid(place, amount, f"must be less than or equal to pod limits of {limit}")
 
 
-# How the API server validates a pod's resources once admission has filled in what its author left out.
-#
-# A default of a LimitRange may contradict what is written: a limit below the request of its container, or above the limit
-# of the whole pod. The rules are those of what is written (`podrules.admission.validation.resources`); here is only what
-# they are asked about.
-#
-# Source: pkg/registry/core/pod/strategy.go (Validate) of k8s.io/kubernetes at v1.37.1, which runs after the plugins that
-# change a pod.
-
-Content = Mapping[str, Any]
-
-
 def validate_filled_resources(pod: Pod, rules: Rules) -> Iterator[FieldError]:
-    """Hold the resources of a pod against their rules.
+    """Hold the resources of a pod against their rules after the plugins that change it.
 
-    Args:
-        pod: After the plugins that change it.
-        rules: The API server's version.
+    A default of a LimitRange may contradict what is written: a limit below the request of its container, or above the
+    limit of the whole pod (pkg/registry/core/pod/strategy.go, Validate).
     """
-    spec = {
-        "containers": _containers(pod.spec.containers),
-        "initContainers": _containers(pod.spec.init_containers),
-        "resources": None if pod.spec.resources is None else _resources(pod.spec.resources),
-    }
+    own = pod.spec.resources
+    spec: dict[str, Any] = {"resources": None if own is None else _amounts(own.limits, own.requests)}
+    for name, containers in zip(_LISTS, (pod.spec.containers, pod.spec.init_containers), strict=True):
+        spec[name] = [
+            {
+                "name": one.name,
+                "restartPolicy": one.restart_policy or None,
+                "resources": _amounts(one.resources.limits, one.resources.requests),
+            }
+            for one in containers
+        ]
     asked = PodContext(View(spec, "spec"), View({}, "metadata"), rules, True, {}, frozenset())
-    for name in ("containers", "initContainers"):
+    for name in _LISTS:
         for container in asked.spec.structs(name):
             yield from validate_container_resources(container, asked)
     yield from validate_pod_resources(asked)
 
 
-def _containers(containers: Iterable[Container]) -> list[Content]:
-    return [
-        {"name": one.name, "restartPolicy": one.restart_policy or None, "resources": _resources(one.resources)}
-        for one in containers
-    ]
-
-
-def _resources(own: ResourceRequirements) -> Content:
-    return {
-        side: {name: str(amount) for name, amount in amounts.items()}
-        for side, amounts in (("limits", own.limits), ("requests", own.requests))
-    }
-
-
-# How the API server validates the names of resources, in containers, pods, quotas and limit ranges, and the amounts.
-#
-#     no slash   one of the standard resources, and of those only the ones that fit the place
-#     a slash    any qualified name; in containers also one that makes a name of a quota after ``requests.``
-#
-# Source: pkg/apis/core/validation/validation.go (validateResourceName, ValidateContainerResourceName,
-# validatePodResourceName, ValidateResourceQuotaResourceName, validateLimitRangeResourceName,
-# ValidateResourceQuantityValue), pkg/apis/core/v1/defaults.go (SetDefaults_ResourceList) and
-# pkg/apis/core/helper/helpers.go at v1.37.1.
-
-_REQUESTS: Final = "requests."
-_POD_LEVEL: Final = ("cpu", "memory")
-_CONTAINER: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
-_COUNTED: Final = frozenset(
-    {
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
-    }
-)
-_QUOTA: Final = (
-    _CONTAINER
-    | _COUNTED
-    | {f"{_REQUESTS}{name}" for name in (*_CONTAINER, "storage")}
-    | {f"limits.{name}" for name in _CONTAINER}
-)
-_STANDARD: Final = _QUOTA | {"storage"}
-_LIMITED_AS_CONTAINERS: Final = frozenset({"Pod", "Container"})
-_THOUSAND: Final = 1000
-
-
 def is_hugepage_resource_name(name: str) -> bool:
     """Whether it is huge pages of some size."""
-    return name.startswith(_HUGEPAGES)
+    return name.startswith(HUGEPAGES_PREFIX)
 
 
 def is_hugepage_value_divisible(name: str, amount: Quantity) -> bool:
     """Whether an amount is a whole number of huge pages; false as well where the size of a page cannot be read."""
     try:
-        page = Quantity.parse(name.removeprefix(_HUGEPAGES))
+        page = Quantity.parse(name.removeprefix(HUGEPAGES_PREFIX))
     except QuantityError:
         return False
     whole = page.sign > 0 and page.milli_value % _THOUSAND == 0 and page.value != 0
@@ -284,24 +243,9 @@ def is_extended_resource_name(name: str, rules: Rules) -> bool:
     return not qualified_name(f"{_REQUESTS}{name}", rules)
 
 
-def is_integer_resource_name(name: str, rules: Rules) -> bool:
-    """Whether there are only whole units of it."""
-    return name in _COUNTED or is_extended_resource_name(name, rules)
-
-
-def is_standard_container_resource_name(name: str) -> bool:
-    """Whether a container may request it by a name without a domain."""
-    return name in _CONTAINER or is_hugepage_resource_name(name)
-
-
 def is_standard_quota_resource_name(name: str) -> bool:
     """Whether a quota may have it by a name without a domain."""
-    return name in _QUOTA or name.startswith((_HUGEPAGES, _REQUESTS + _HUGEPAGES))
-
-
-def is_standard_resource_name(name: str) -> bool:
-    """Whether it is a resource that Kubernetes knows."""
-    return name in _STANDARD or name.startswith((_HUGEPAGES, _REQUESTS + _HUGEPAGES))
+    return name in _QUOTA or name.startswith((HUGEPAGES_PREFIX, _REQUESTS + HUGEPAGES_PREFIX))
 
 
 def stored_amounts(struct: View, name: str) -> ResourceList:
@@ -313,7 +257,7 @@ def validate_resource_name(name: str, path: str, rules: Rules) -> Iterator[Field
     """Hold a resource's name against the rules that hold everywhere."""
     problems = qualified_name(name, rules)
     yield from malformed(path, TypedText(name), problems)
-    if not problems and "/" not in name and not is_standard_resource_name(name):
+    if not problems and "/" not in name and name != "storage" and not is_standard_quota_resource_name(name):
         yield invalid(path, TypedText(name), "must be a standard resource type or fully qualified")
 
 
@@ -321,7 +265,7 @@ def validate_container_resource_name(name: str, path: str, rules: Rules) -> Iter
     """Hold a resource's name against the rules for containers."""
     yield from validate_resource_name(name, path, rules)
     if "/" not in name:
-        if not is_standard_container_resource_name(name):
+        if name not in _CONTAINER and not is_hugepage_resource_name(name):
             yield invalid(path, TypedText(name), "must be a standard resource for containers")
     elif not is_native_resource(name) and not is_extended_resource_name(name, rules):
         yield invalid(path, TypedText(name), "doesn't follow extended resource name standard")
@@ -332,7 +276,7 @@ def validate_pod_resource_name(name: str, path: str, rules: Rules) -> Iterator[F
     problems = tuple(validate_resource_name(name, path, rules))
     yield from problems
     if not problems and not is_supported_pod_level_resource(name):
-        yield unsupported(path, name, sorted((*_POD_LEVEL, _HUGEPAGES)))
+        yield unsupported(path, name, (CPU, HUGEPAGES_PREFIX, MEMORY))
 
 
 def validate_quota_resource_name(name: str, path: str, rules: Rules) -> Iterator[FieldError]:
@@ -357,5 +301,5 @@ def validate_nonnegative_quantity(amount: Quantity, path: str) -> Iterator[Field
 def validate_resource_value(name: str, amount: Quantity, path: str, rules: Rules) -> Iterator[FieldError]:
     """Hold a resource's amount against the rules of its name: not below zero, and whole where it is counted."""
     yield from validate_nonnegative_quantity(amount, path)
-    if is_integer_resource_name(name, rules) and amount.milli_value % _THOUSAND:
+    if (name in _COUNTED or is_extended_resource_name(name, rules)) and amount.milli_value % _THOUSAND:
         yield invalid(path, amount, "must be an integer")

@@ -1,8 +1,14 @@
-"""How the API server validates the security contexts of pods and containers, and a pod in a user namespace.
+"""How the API server validates the security of pods and containers: contexts, profiles, user namespaces, and the OS.
+
+Seccomp and AppArmor profiles are in fields or in old annotations.
 
 Source: pkg/apis/core/validation/validation.go of k8s.io/kubernetes at v1.37.1 (ValidateSecurityContext,
-validatePodSpecSecurityContext, validateSysctls, validateShareProcessNamespace, validateHostUsers);
-node/util/sysctl of k8s.io/component-helpers at v0.37.1.
+validatePodSpecSecurityContext, validateSysctls, validateShareProcessNamespace, validateHostUsers,
+validateSeccompProfileField, ValidateAppArmorProfileField, validateSeccompAnnotationsAndFields,
+validateAppArmorAnnotationsAndFieldsMatchOnCreate, validateOS, validateLinux, validateWindows,
+validateWindowsSecurityContextOptions, validateWindowsHostProcessPod); pkg/api/pod/util.go (ApparmorFieldForAnnotation)
+and pkg/registry/core/pod/strategy.go (applyAppArmorVersionSkew); node/util/sysctl of k8s.io/component-helpers at
+v0.37.1.
 """
 
 from __future__ import annotations
@@ -62,12 +68,56 @@ _SHOWN: Final[Mapping[str, Any]] = {
     "appArmorProfile": {"type": "", "localhostProfile": None},
 }
 """The fields of a container's security context in Go's order, each with what it is where it is absent."""
+SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
+SECCOMP_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
+APP_ARMOR_CONTAINER: Final = "container.apparmor.security.beta.kubernetes.io/"
+LOCALHOST: Final = "localhost/"
+UNCONFINED: Final = "unconfined"
+SECCOMP_DEFAULTS: Final = frozenset({"runtime/default", "docker/default"})
+_APP_ARMOR_DEFAULTS: Final = frozenset({"runtime/default"})
+_TYPES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
+_LONGEST_PATH: Final = 4095
+_SYSTEMS: Final = ("linux", "windows")
+_HOST: Final = ("hostUsers", "hostPID", "hostIPC")
+_CONTEXT_FIRST: Final = ("appArmorProfile", "seLinuxOptions")
+_CONTEXT_NEXT: Final = ("seccompProfile", "fsGroup", "fsGroupChangePolicy", "sysctls")
+_CONTEXT_LAST: Final = (
+    "runAsUser",
+    "runAsGroup",
+    "supplementalGroups",
+    "supplementalGroupsPolicy",
+    "seLinuxChangePolicy",
+)
+_NOT_ON_WINDOWS: Final = (*_CONTEXT_FIRST, *_CONTEXT_NEXT, *_CONTEXT_LAST, *_HOST, "shareProcessNamespace")
+_NOT_ON_WINDOWS_BEFORE: Final = (*_CONTEXT_FIRST, *_HOST, *_CONTEXT_NEXT, "shareProcessNamespace", *_CONTEXT_LAST)
+_HOST_FIELDS_APART_SINCE: Final = 37
+"""Before it upstream kept the fields of the host's namespaces in the security context."""
+_NOT_IN_WINDOWS_CONTAINERS: Final = (
+    "appArmorProfile",
+    "seLinuxOptions",
+    "seccompProfile",
+    "capabilities",
+    "readOnlyRootFilesystem",
+    "privileged",
+    "allowPrivilegeEscalation",
+    "procMount",
+    "runAsUser",
+    "runAsGroup",
+)
+_EMPTY_IS_ABSENT: Final = frozenset({"hostPID", "hostIPC", "sysctls"})
+_SPEC_KIB: Final = 64
+_DOMAIN_LENGTH: Final = 256
+_USER_LENGTH: Final = 104
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_NETBIOS: Final = re.compile(r"""[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}""")
+_DNS_LABEL: Final = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+_DNS: Final = re.compile(rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*")
+_ONLY_DOTS: Final = re.compile("[. ]+")
+_NOT_IN_USERS: Final = re.compile(r"""["/\\:;|=,+*?<>@\[\]]""")
 
 
 def validate_security_context(container: View, pod: PodContext) -> Iterator[FieldError]:
     """Hold a container's security context against its rules, where privileged containers are allowed."""
-    if not container.has("securityContext"):
-        return
     context = container.struct("securityContext")
     yield from _ids(context, "runAsUser", "runAsGroup")
     mount = context.pointer("procMount")
@@ -80,7 +130,8 @@ def validate_security_context(container: View, pod: PodContext) -> Iterator[Fiel
         added = context.struct("capabilities").texts("add")
         raising.extend("`capabilities.Add` CAP_SYS_ADMIN" for one in added if one == "CAP_SYS_ADMIN")
         for one in raising:
-            shown = _as_go(context.content, _SHOWN) | _copied_app_armor(container, context, pod)
+            copied = copied_app_armor(container, pod.spec, pod.meta.texts_by_key("annotations")) if pod.is_pod else None
+            shown = _as_go(context.content, _SHOWN) | ({} if copied is None else {"AppArmorProfile": copied})
             yield invalid(context.path, shown, f"cannot set `allowPrivilegeEscalation` to false and {one}")
     yield from validate_windows_options(context)
     yield from validate_app_armor_profile(context)
@@ -89,7 +140,8 @@ def validate_security_context(container: View, pod: PodContext) -> Iterator[Fiel
 def _as_go(content: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
     """A struct as Go's json.Marshal sees it."""
     return {
-        _GO_NAMES.get(name, name[0].upper() + name[1:]): _go_value(content.get(name), fields[name]) for name in fields
+        _GO_NAMES.get(name, name[0].upper() + name[1:]): _go_value(content.get(name), absent)
+        for name, absent in fields.items()
     }
 
 
@@ -103,16 +155,6 @@ def _go_value(value: Any, absent: Any) -> Any:
     return absent if value is None else value
 
 
-def _copied_app_armor(container: View, context: View, pod: PodContext) -> dict[str, Any]:
-    """The AppArmor profile that a Pod's container without one takes from an annotation, if it is not the pod's."""
-    annotation = pod.meta.texts_by_key("annotations").get(APP_ARMOR_CONTAINER + container.text("name"))
-    if annotation is None or context.has("appArmorProfile") or not pod.is_pod or pod.os == "windows":
-        return {}
-    copied, shared = app_armor_of_annotation(annotation), pod.spec.struct("securityContext")
-    same = shared.has("appArmorProfile") and copied == shown_profile(shared.struct("appArmorProfile"))
-    return {} if same else {"AppArmorProfile": copied}
-
-
 def validate_pod_security_context(pod: PodContext) -> Iterator[FieldError]:
     """Hold ``spec.securityContext`` and ``spec.shareProcessNamespace`` against their rules."""
     context, rules = pod.spec.struct("securityContext"), pod.rules
@@ -121,23 +163,13 @@ def validate_pod_security_context(pod: PodContext) -> Iterator[FieldError]:
         for index, group in enumerate(context.numbers("supplementalGroups")):
             yield from _id(context.at(f"supplementalGroups[{index}]"), group)
     apart = rules.minor >= _SHARED_PROCESSES_APART_SINCE
+    shared = pod.spec.flag("shareProcessNamespace") and pod.spec.flag("hostPID")
+    place = (pod.spec if apart else context).at("shareProcessNamespace")
+    conflict = [invalid(place, True, "ShareProcessNamespace and HostPID cannot both be enabled")] if shared else []
     if not apart:
-        yield from _shared_processes(pod.spec, context)
+        yield from conflict
     if context.content:
-        seen: set[str] = set()
-        for sysctl in context.structs("sysctls"):
-            name, place = sysctl.text("name"), sysctl.at("name")
-            if not name:
-                yield required(place)
-            elif size(name) > _SYSCTL_LENGTH or not re.fullmatch(_SYSCTL, name):
-                words = f"must have at most {_SYSCTL_LENGTH} characters and match regex {_SYSCTL}"
-                yield invalid(place, name, words)
-            elif name in seen:
-                yield duplicate(place, name)
-            host = _host_of_sysctl(name)
-            if host and pod.spec.flag(host):
-                yield invalid(place, name, f"may not be specified when '{host}' is true")
-            seen.add(name)
+        yield from _sysctls(pod.spec, context)
         yield from validate_word(context, "fsGroupChangePolicy", _FS_GROUP_POLICIES)
         yield from validate_seccomp_profile(context)
         yield from validate_windows_options(context)
@@ -146,7 +178,29 @@ def validate_pod_security_context(pod: PodContext) -> Iterator[FieldError]:
         known = _SELINUX_POLICIES if rules.on("SELinuxMount") else _SELINUX_POLICIES_WITHOUT_MOUNT
         yield from validate_word(context, "seLinuxChangePolicy", known)
     if apart:
-        yield from _shared_processes(pod.spec, pod.spec)
+        yield from conflict
+
+
+def _sysctls(spec: View, context: View) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for sysctl in context.structs("sysctls"):
+        name, place = sysctl.text("name"), sysctl.at("name")
+        if not name:
+            yield required(place)
+        elif size(name) > _SYSCTL_LENGTH or not re.fullmatch(_SYSCTL, name):
+            yield invalid(place, name, f"must have at most {_SYSCTL_LENGTH} characters and match regex {_SYSCTL}")
+        elif name in seen:
+            yield duplicate(place, name)
+        seen.add(name)
+        # What a sysctl with slashes sets is found by its name with dots.
+        first = re.search("[./]", name)
+        dotted = name.translate(_SWAPPED_SEPARATORS) if first and first[0] == "/" else name
+        known = dotted.partition("*")[0]
+        host = "hostNetwork" if known.startswith("net.") else ""
+        if known in _IPC_SYSCTLS or known.startswith("fs.mqueue."):
+            host = "hostIPC"
+        if host and spec.flag(host):
+            yield invalid(place, name, f"may not be specified when '{host}' is true")
 
 
 def _ids(context: View, *fields: str) -> Iterator[FieldError]:
@@ -160,22 +214,6 @@ def _id(place: str, number: int) -> Iterator[FieldError]:
     yield from malformed(place, number, in_range(number, 0, _MAX_ID))
 
 
-def _shared_processes(spec: View, named: View) -> Iterator[FieldError]:
-    if spec.flag("shareProcessNamespace") and spec.flag("hostPID"):
-        words = "ShareProcessNamespace and HostPID cannot both be enabled"
-        yield invalid(named.at("shareProcessNamespace"), True, words)
-
-
-def _host_of_sysctl(name: str) -> str:
-    """The field that lets a pod share what a sysctl sets with the host; empty: none does."""
-    first = re.search("[./]", name)
-    dotted = name.translate(_SWAPPED_SEPARATORS) if first and first[0] == "/" else name
-    known = dotted.partition("*")[0]
-    if known in _IPC_SYSCTLS or known.startswith("fs.mqueue."):
-        return "hostIPC"
-    return "hostNetwork" if known.startswith("net.") else ""
-
-
 def validate_host_users(pod: PodContext) -> Iterator[FieldError]:
     """Hold a pod with its own user namespace against the host's namespaces and against raw volumes."""
     if pod.host_users:
@@ -187,24 +225,6 @@ def validate_host_users(pod: PodContext) -> Iterator[FieldError]:
     for container in pod.every_container():
         if container.content.get("volumeDevices"):
             yield forbidden(container.at("volumeDevices"), words)
-
-
-# How the API server validates seccomp and AppArmor profiles, which stand in fields or in old annotations.
-#
-# Source: pkg/apis/core/validation/validation.go (validateSeccompProfileField, ValidateAppArmorProfileField,
-# validateSeccompAnnotationsAndFields, validateAppArmorAnnotationsAndFieldsMatchOnCreate), pkg/api/pod/util.go
-# (ApparmorFieldForAnnotation) and pkg/registry/core/pod/strategy.go (applyAppArmorVersionSkew) of k8s.io/kubernetes at
-# v1.37.1.
-
-SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
-SECCOMP_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
-APP_ARMOR_CONTAINER: Final = "container.apparmor.security.beta.kubernetes.io/"
-LOCALHOST: Final = "localhost/"
-UNCONFINED: Final = "unconfined"
-SECCOMP_DEFAULTS: Final = frozenset({"runtime/default", "docker/default"})
-_APP_ARMOR_DEFAULTS: Final = frozenset({"runtime/default"})
-_TYPES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
-_LONGEST_PATH: Final = 4095
 
 
 def validate_seccomp_profile(context: View) -> Iterator[FieldError]:
@@ -269,38 +289,40 @@ def app_armor_of_annotation(text: str) -> Mapping[str, str | None] | None:
     return {"Type": "Localhost", "LocalhostProfile": name}
 
 
+def copied_app_armor(container: View, spec: View, annotations: Mapping[str, str]) -> Mapping[str, str | None] | None:
+    """The profile that a Pod's container without one takes from an annotation; None: none, or the pod has the same."""
+    annotation = annotations.get(APP_ARMOR_CONTAINER + container.text("name"))
+    own, shared = container.struct("securityContext"), spec.struct("securityContext")
+    if annotation is None or own.has("appArmorProfile") or spec.struct("os").text("name") == "windows":
+        return None
+    copied = app_armor_of_annotation(annotation)
+    same = shared.has("appArmorProfile") and copied == shown_profile(shared.struct("appArmorProfile"))
+    return None if same else copied
+
+
 def validate_seccomp_and_apparmor(pod: PodContext) -> Iterator[FieldError]:
     """Compare the profiles in annotations with those in fields."""
     annotations = pod.meta.texts_by_key("annotations")
     if SECCOMP_POD in annotations or any(key.startswith(SECCOMP_CONTAINER) for key in annotations):
-        yield from _seccomp_match(pod.spec, annotations.get(SECCOMP_POD))
-        for container in pod.every_container():
-            yield from _seccomp_match(container, annotations.get(SECCOMP_CONTAINER + container.text("name")))
+        of_containers = [(one, SECCOMP_CONTAINER + one.text("name")) for one in pod.every_container()]
+        for holder, key in ((pod.spec, SECCOMP_POD), *of_containers):
+            context = holder.struct("securityContext")
+            if key in annotations and context.has("seccompProfile"):
+                profile = context.struct("seccompProfile")
+                for field, what in _differences(profile, annotations[key], SECCOMP_DEFAULTS):
+                    yield forbidden(profile.at(field), f"seccomp {what} in annotation and field must match")
     if pod.os != "windows" and any(key.startswith(APP_ARMOR_CONTAINER) for key in annotations):
-        yield from _app_armor_matches(pod, annotations)
-
-
-def _seccomp_match(holder: View, annotation: str | None) -> Iterator[FieldError]:
-    context = holder.struct("securityContext")
-    if annotation is not None and context.has("seccompProfile"):
-        profile = context.struct("seccompProfile")
-        for field, what in _differences(profile, annotation, SECCOMP_DEFAULTS):
-            yield forbidden(profile.at(field), f"seccomp {what} in annotation and field must match")
-
-
-def _app_armor_matches(pod: PodContext, annotations: Mapping[str, str]) -> Iterator[FieldError]:
-    shared = pod.spec.struct("securityContext")
-    for container in pod.every_container():
-        annotation = annotations.get(APP_ARMOR_CONTAINER + container.text("name"))
-        own = container.struct("securityContext")
-        context = own if own.has("appArmorProfile") else shared
-        copied = context is shared and pod.is_pod
-        if annotation is None or (copied and app_armor_of_annotation(annotation)):
-            continue
-        profile = context.struct("appArmorProfile")
-        for field, what in _differences(profile, annotation, _APP_ARMOR_DEFAULTS):
-            place = own.at(f"appArmorProfile.{field}")
-            yield forbidden(place, f"apparmor {what} in annotation and field must match")
+        shared = pod.spec.struct("securityContext")
+        for container in pod.every_container():
+            annotation = annotations.get(APP_ARMOR_CONTAINER + container.text("name"))
+            own = container.struct("securityContext")
+            context = own if own.has("appArmorProfile") else shared
+            copied = context is shared and pod.is_pod
+            if annotation is None or (copied and app_armor_of_annotation(annotation)):
+                continue
+            for field, what in _differences(context.struct("appArmorProfile"), annotation, _APP_ARMOR_DEFAULTS):
+                place = own.at(f"appArmorProfile.{field}")
+                yield forbidden(place, f"apparmor {what} in annotation and field must match")
 
 
 def _differences(profile: View, annotation: str, defaults: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -320,55 +342,6 @@ def _differences(profile: View, annotation: str, defaults: Collection[str]) -> I
         yield "type", "type"
 
 
-# How the API server validates the operating system that a pod names, what Windows accepts, and its host processes.
-#
-# Source: pkg/apis/core/validation/validation.go of k8s.io/kubernetes at v1.37.1 (validateOS, validateLinux,
-# validateWindows, validateWindowsSecurityContextOptions, validateWindowsHostProcessPod).
-
-_SYSTEMS: Final = ("linux", "windows")
-_HOST: Final = ("hostUsers", "hostPID", "hostIPC")
-_CONTEXT_FIRST: Final = ("securityContext.appArmorProfile", "securityContext.seLinuxOptions")
-_CONTEXT_NEXT: Final = (
-    "securityContext.seccompProfile",
-    "securityContext.fsGroup",
-    "securityContext.fsGroupChangePolicy",
-    "securityContext.sysctls",
-)
-_CONTEXT_LAST: Final = (
-    "securityContext.runAsUser",
-    "securityContext.runAsGroup",
-    "securityContext.supplementalGroups",
-    "securityContext.supplementalGroupsPolicy",
-    "securityContext.seLinuxChangePolicy",
-)
-_NOT_ON_WINDOWS: Final = (*_CONTEXT_FIRST, *_CONTEXT_NEXT, *_CONTEXT_LAST, *_HOST, "shareProcessNamespace")
-_NOT_ON_WINDOWS_BEFORE: Final = (*_CONTEXT_FIRST, *_HOST, *_CONTEXT_NEXT, "shareProcessNamespace", *_CONTEXT_LAST)
-_HOST_FIELDS_APART_SINCE: Final = 37
-"""Before it upstream kept the fields of the host's namespaces in the security context."""
-_NOT_IN_WINDOWS_CONTAINERS: Final = (
-    "securityContext.appArmorProfile",
-    "securityContext.seLinuxOptions",
-    "securityContext.seccompProfile",
-    "securityContext.capabilities",
-    "securityContext.readOnlyRootFilesystem",
-    "securityContext.privileged",
-    "securityContext.allowPrivilegeEscalation",
-    "securityContext.procMount",
-    "securityContext.runAsUser",
-    "securityContext.runAsGroup",
-)
-_EMPTY_IS_ABSENT: Final = frozenset({"hostPID", "hostIPC", "sysctls"})
-_SPEC_KIB: Final = 64
-_DOMAIN_LENGTH: Final = 256
-_USER_LENGTH: Final = 104
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
-_NETBIOS: Final = re.compile(r"""[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}""")
-_DNS_LABEL: Final = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
-_DNS: Final = re.compile(rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*")
-_ONLY_DOTS: Final = re.compile("[. ]+")
-_NOT_IN_USERS: Final = re.compile(r"""["/\\:;|=,+*?<>@\[\]]""")
-
-
 def validate_os(pod: PodContext) -> Iterator[FieldError]:
     """Hold the pod's operating system against its rules, and the pod's fields against those of the system."""
     spec = pod.spec
@@ -379,9 +352,9 @@ def validate_os(pod: PodContext) -> Iterator[FieldError]:
             yield required(spec.at("os.name"))
         case "linux":
             for holder in (spec, *pod.every_container()):
-                place = holder.at("securityContext.windowsOptions")
-                if holder.struct("securityContext").has("windowsOptions"):
-                    yield forbidden(place, "windows options cannot be set for a linux pod")
+                context = holder.struct("securityContext")
+                if context.has("windowsOptions"):
+                    yield forbidden(context.at("windowsOptions"), "windows options cannot be set for a linux pod")
         case "windows":
             apart = pod.rules.minor >= _HOST_FIELDS_APART_SINCE
             yield from _not_on_windows(spec, _NOT_ON_WINDOWS if apart else _NOT_ON_WINDOWS_BEFORE)
@@ -394,16 +367,13 @@ def validate_os(pod: PodContext) -> Iterator[FieldError]:
 def _not_on_windows(holder: View, fields: Sequence[str]) -> Iterator[FieldError]:
     context = holder.struct("securityContext")
     for field in fields:
-        parent, _, name = field.rpartition(".")
-        value = (context if parent else holder).content.get(name)
-        if value if name in _EMPTY_IS_ABSENT else value is not None:
-            yield forbidden(holder.at(field), "cannot be set for a windows pod")
+        owner = holder if field in (*_HOST, "shareProcessNamespace") else context
+        if owner.content.get(field) if field in _EMPTY_IS_ABSENT else owner.has(field):
+            yield forbidden(owner.at(field), "cannot be set for a windows pod")
 
 
 def validate_windows_options(context: View) -> Iterator[FieldError]:
     """Hold the ``windowsOptions`` of a security context against their rules."""
-    if not context.has("windowsOptions"):
-        return
     options = context.struct("windowsOptions")
     spec_name, spec = options.pointer("gmsaCredentialSpecName"), options.pointer("gmsaCredentialSpec")
     yield from malformed(
@@ -434,18 +404,14 @@ def _user_problems(name: str) -> Iterator[str]:
             yield f"'s Domain length must be under {_DOMAIN_LENGTH} characters"
         if backslash and not _NETBIOS.fullmatch(domain) and not _DNS.fullmatch(domain):
             yield "'s Domain doesn't match the NetBios nor the DNS format"
-        yield from _user_part_problems(user)
-
-
-def _user_part_problems(user: str) -> Iterator[str]:
-    if not user:
-        yield "'s User cannot be empty"
-    elif size(user) > _USER_LENGTH:
-        yield f"'s User length must not be longer than {_USER_LENGTH} characters"
-    if _ONLY_DOTS.fullmatch(user):
-        yield "'s User cannot contain only periods or spaces"
-    if _NOT_IN_USERS.search(user):
-        yield r"""'s User cannot contain the following characters: "/\:;|=,+*?<>@[]"""
+        if not user:
+            yield "'s User cannot be empty"
+        elif size(user) > _USER_LENGTH:
+            yield f"'s User length must not be longer than {_USER_LENGTH} characters"
+        if _ONLY_DOTS.fullmatch(user):
+            yield "'s User cannot contain only periods or spaces"
+        if _NOT_IN_USERS.search(user):
+            yield r"""'s User cannot contain the following characters: "/\:;|=,+*?<>@[]"""
 
 
 def validate_windows_host_process(pod: PodContext) -> Iterator[FieldError]:

@@ -44,13 +44,7 @@ def named_volumes(spec: View, meta: View, rules: Rules) -> Mapping[str, View]:
 
 
 def validate_volumes(spec: View, meta: View, rules: Rules) -> Iterator[FieldError]:
-    """Hold the volumes of a pod against their rules.
-
-    Args:
-        spec: The pod's spec.
-        meta: The metadata; claims of ephemeral volumes are named after a pod.
-        rules: The API server's version.
-    """
+    """Hold the volumes of a pod against their rules; claims of ephemeral volumes are named after the pod."""
     pod_name = meta.text("name") if spec.path == _POD_SPEC else ""
     ephemeral = [volume for volume in kept_volumes(spec, rules) if volume.has("ephemeral") and pod_name]
     created = {f"{pod_name}-{volume.text('name')}" for volume in ephemeral}

@@ -18,6 +18,7 @@ from podrules.admission.validation.errors import (
     invalid,
     required,
     unsupported,
+    validate_enum,
     validate_format,
     validate_nonnegative,
     validate_not_more_than_all,
@@ -55,11 +56,9 @@ _RETENTION: Final = ("Retain", "Delete")
 def validate_replication_controller(controller: View, rules: Rules) -> Iterator[FieldError]:
     """Hold a ReplicationController against its rules: it has the template's labels where it has none of its own."""
     found = tuple(_replication_controller(controller, rules))
+    # No declared rule says that a value is missing.
     declared = [
-        error
-        for name in _DECLARED
-        for error in found
-        if error.field == name and not error.problem.startswith("Required")
+        error for name in _DECLARED for error in found if error.field == name and "Required" not in error.problem[:8]
     ]
     if rules.minor < _DECLARED_SINCE:
         declared = []
@@ -96,9 +95,8 @@ def validate_replica_set(replica_set: View, rules: Rules) -> Iterator[FieldError
     """Hold a ReplicaSet against its rules."""
     yield from validate_object_meta(replica_set.struct("metadata"), rules, dns_subdomain)
     spec = replica_set.struct("spec")
-    yield from validate_nonnegative(spec, "replicas")
-    yield from validate_nonnegative(spec, "minReadySeconds")
-    yield from _selected_template(spec, rules)
+    yield from validate_nonnegative(spec, "replicas", "minReadySeconds")
+    yield from _selected_template(spec, spec.struct("template"), "deployment", "invalid label selector", rules)
 
 
 def validate_deployment(deployment: View, rules: Rules) -> Iterator[FieldError]:
@@ -106,7 +104,7 @@ def validate_deployment(deployment: View, rules: Rules) -> Iterator[FieldError]:
     yield from validate_object_meta(deployment.struct("metadata"), rules, dns_subdomain)
     spec = deployment.struct("spec")
     yield from validate_nonnegative(spec, "replicas")
-    yield from _selected_template(spec, rules)
+    yield from _selected_template(spec, spec.struct("template"), "deployment", "invalid label selector", rules)
     strategy = spec.struct("strategy")
     kind, rolling = strategy.text("type", _ROLLING), strategy.struct("rollingUpdate")
     if kind == _RECREATE:
@@ -122,9 +120,7 @@ def validate_deployment(deployment: View, rules: Rules) -> Iterator[FieldError]:
         if int_or_percent(unavailable) == 0 and int_or_percent(surge) == 0:
             yield invalid(path, _typed(unavailable), "may not be 0 when `maxSurge` is 0")
         yield from validate_not_more_than_all(unavailable, path)
-    yield from validate_nonnegative(spec, "minReadySeconds")
-    yield from validate_nonnegative(spec, "revisionHistoryLimit")
-    yield from validate_nonnegative(spec, "progressDeadlineSeconds")
+    yield from validate_nonnegative(spec, "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
     deadline = spec.number("progressDeadlineSeconds")
     deadline = _PROGRESS_DEADLINE if deadline is None else deadline
     if deadline <= (spec.number("minReadySeconds") or 0):
@@ -139,36 +135,25 @@ def validate_stateful_set(stateful_set: View, rules: Rules) -> Iterator[FieldErr
     if management not in _POD_MANAGEMENT:
         words = f"must be '{_POD_MANAGEMENT[0]}' or '{_POD_MANAGEMENT[1]}'"
         yield invalid(spec.at("podManagementPolicy"), TypedText(management), words)
-    strategy = spec.struct("updateStrategy")
-    kind, rolling = strategy.text("type", _ROLLING), strategy.struct("rollingUpdate")
-    most = rolling.port("maxUnavailable") if rules.on("MaxUnavailableStatefulSet") else None
-    shown = {"Partition": rolling.number("partition") or 0, "MaxUnavailable": most}
-    if kind == _ON_DELETE:
-        if strategy.has("rollingUpdate"):
-            yield invalid(rolling.path, shown, f"only allowed for updateStrategy '{_ROLLING}'")
-    elif kind != _ROLLING:
-        whole = {"Type": kind, "RollingUpdate": shown if strategy.has("rollingUpdate") else None}
-        yield invalid(strategy.path, whole, f"must be '{_ROLLING}' or '{_ON_DELETE}'")
-    else:
-        yield from validate_nonnegative(rolling, "partition")
-        if most is not None:
-            path = rolling.at("maxUnavailable")
-            yield from validate_positive_int_or_percent(most, path)
-            if int_or_percent(most) == 0:
-                yield invalid(path, _typed(most), "cannot be 0")
-            yield from validate_not_more_than_all(most, path)
+    yield from _stateful_strategy(spec.struct("updateStrategy"), rules)
     retention = spec.struct("persistentVolumeClaimRetentionPolicy")
     for name in ("whenDeleted", "whenScaled"):
-        policy = retention.text(name, _RETENTION[0])
-        if policy not in _RETENTION:
-            yield unsupported(retention.at(name), policy, _RETENTION)
+        yield from validate_enum(retention, name, _RETENTION, "Retain")
     for claim in spec.structs("volumeClaimTemplates"):
         yield from validate_claim_spec(claim.struct("spec"), rules)
-    yield from validate_nonnegative(spec, "replicas")
-    yield from validate_nonnegative(spec, "minReadySeconds")
+    yield from validate_nonnegative(spec, "replicas", "minReadySeconds")
     yield from validate_nonnegative(spec.struct("ordinals"), "start")
     yield from validate_format(spec, "serviceName", dns_label)
-    yield from _stateful_template(spec, rules)
+    # The template has a volume for each claim, and not the fields that the controller sets for each pod.
+    template, pod = spec.struct("template"), spec.struct("template").struct("spec")
+    claims = dict.fromkeys(claim.struct("metadata").text("name") for claim in spec.structs("volumeClaimTemplates"))
+    content = {name: value for name, value in pod.content.items() if name not in {"hostname", "subdomain"}}
+    if claims:
+        own = [volume.content for volume in pod.structs("volumes") if volume.text("name") not in claims]
+        made = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+        content["volumes"] = made + own
+    whole = View({**template.content, "spec": content}, template.path)
+    yield from _selected_template(spec, whole, "statefulset", "", rules)
     yield from _only_always(spec.struct("template"), "StatefulSet")
 
 
@@ -190,43 +175,28 @@ def validate_daemon_set(daemon_set: View, rules: Rules) -> Iterator[FieldError]:
     yield from validate_nonnegative(spec, "revisionHistoryLimit")
 
 
-def _selected_template(spec: View, rules: Rules) -> Iterator[FieldError]:
-    """The selector and the template of a Deployment or a ReplicaSet, which have the same words."""
-    template = spec.struct("template")
-    problems = tuple(_selector(spec, rules))
-    yield from _shown_problems(spec, problems, "deployment")
+def _selected_template(spec: View, template: View, kind: str, problem: str, rules: Rules) -> Iterator[FieldError]:
+    """The selector, which has to be there and may not be empty, and the template that it selects.
+
+    An empty selector is one of a kind in the words; a ReplicaSet has those of a Deployment. The problem is what the API
+    server says once more of a malformed selector.
+    """
+    selector = spec.struct("selector")
+    problems = tuple(validate_label_selector(selector, rules))
+    if not spec.has("selector"):
+        yield required(selector.path)
+    else:
+        yield from problems
+        if is_empty_selector(selector):
+            yield invalid(selector.path, {}, f"empty selector is invalid for {kind}")
     if problems:
-        yield invalid(spec.at("selector"), shown_selector(spec.struct("selector")), "invalid label selector")
+        yield invalid(selector.path, shown_selector(selector), problem)
         return
     if not _selected(spec, template):
         yield _unselected(template)
     yield from validate_pod_template(template, rules)
-    yield from _only_always(template, "ReplicaSet")
-
-
-def _stateful_template(spec: View, rules: Rules) -> Iterator[FieldError]:
-    problems = tuple(_selector(spec, rules))
-    yield from _shown_problems(spec, problems, "statefulset")
-    if problems:
-        yield invalid(spec.at("selector"), shown_selector(spec.struct("selector")), "")
-        return
-    if not _selected(spec, spec.struct("template")):
-        yield _unselected(spec.struct("template"))
-    yield from validate_pod_template(_with_claims(spec), rules)
-
-
-def _selector(spec: View, rules: Rules) -> Iterator[FieldError]:
-    return validate_label_selector(spec.struct("selector"), rules)
-
-
-def _shown_problems(spec: View, problems: tuple[FieldError, ...], kind: str) -> Iterator[FieldError]:
-    """What is wrong with a selector that has to be there, and may not be empty."""
-    if not spec.has("selector"):
-        yield required(spec.at("selector"))
-        return
-    yield from problems
-    if is_empty_selector(spec.struct("selector")):
-        yield invalid(spec.at("selector"), {}, f"empty selector is invalid for {kind}")
+    if kind == "deployment":
+        yield from _only_always(template, "ReplicaSet")
 
 
 def _selected(spec: View, template: View) -> bool:
@@ -251,18 +221,24 @@ def _only_always(template: View, kind: str) -> Iterator[FieldError]:
         yield forbidden(spec.at("activeDeadlineSeconds"), words)
 
 
-def _with_claims(spec: View) -> View:
-    """The template with a volume for each claim, and without the fields that the controller sets for each pod."""
-    template, pod = spec.struct("template"), spec.struct("template").struct("spec")
-    claims = dict.fromkeys(claim.struct("metadata").text("name") for claim in spec.structs("volumeClaimTemplates"))
-    content = {name: value for name, value in pod.content.items() if name not in {"hostname", "subdomain"}}
-    if claims:
-        own = [
-            volume for volume in pod.content.get("volumes") or () if ((volume or {}).get("name") or "") not in claims
-        ]
-        made = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
-        content["volumes"] = made + own
-    return View({**template.content, "spec": content}, template.path)
+def _stateful_strategy(strategy: View, rules: Rules) -> Iterator[FieldError]:
+    kind, rolling = strategy.text("type", _ROLLING), strategy.struct("rollingUpdate")
+    most = rolling.port("maxUnavailable") if rules.on("MaxUnavailableStatefulSet") else None
+    shown = {"Partition": rolling.number("partition") or 0, "MaxUnavailable": most}
+    if kind == _ON_DELETE:
+        if strategy.has("rollingUpdate"):
+            yield invalid(rolling.path, shown, f"only allowed for updateStrategy '{_ROLLING}'")
+    elif kind != _ROLLING:
+        whole = {"Type": kind, "RollingUpdate": shown if strategy.has("rollingUpdate") else None}
+        yield invalid(strategy.path, whole, f"must be '{_ROLLING}' or '{_ON_DELETE}'")
+    else:
+        yield from validate_nonnegative(rolling, "partition")
+        if most is not None:
+            path = rolling.at("maxUnavailable")
+            yield from validate_positive_int_or_percent(most, path)
+            if int_or_percent(most) == 0:
+                yield invalid(path, _typed(most), "cannot be 0")
+            yield from validate_not_more_than_all(most, path)
 
 
 def _daemon_strategy(strategy: View) -> Iterator[FieldError]:
