@@ -75,11 +75,8 @@ class LimitRangeBound(Struct, frozen=True, rename="camel"):
     """Whether a limit equal to the request would be above the maximum of this LimitRange."""
 
 
-# The API server's message for a rejection by admission (admission.NewForbidden).
-
-
 def forbidden(pod: Pod, problem: str) -> str:
-    """The rejection of a pod; a name that is not yet generated appears as its prefix."""
+    """Admission's rejection of a pod (NewForbidden); a name that is not yet generated appears as its prefix."""
     return f'pods "{pod.metadata.name or pod.metadata.generate_name}" is forbidden: {problem}'
 
 

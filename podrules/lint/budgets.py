@@ -18,7 +18,7 @@ from podrules.api.controllers import percentage, scaled
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.api.model.workload import Workload
 from podrules.lint.finding import BUDGETS, Finding, Level, LintRule
-from podrules.lint.objects import Manifest, Objects, PodCase
+from podrules.lint.objects import Manifest, Objects
 from podrules.scheduling.placement.controllers import controlled
 from podrules.scheduling.placement.planned_budgets import PodGroup, made_groups
 from podrules.workload.disruption import SelectingBudgets, budget_room, budget_way
@@ -45,7 +45,12 @@ def check_budgets(objects: Objects) -> Iterator[Finding]:
     selected: dict[int, list[PodGroup]] = {id(budget): [] for _, budget in budgets}
     for case in objects.cases:
         several: Sequence[PodDisruptionBudget] = ()
-        for group in _groups(case):
+        # The pods as their controller creates them.
+        owner, entry, kind = case.owner, case.owner.content, case.owner.kind.lower()
+        named = replace(case.pod, metadata=replace(case.pod.metadata, name=owner.name, namespace=owner.namespace))
+        first = entry.spec.ordinals.start if isinstance(entry, Workload) and kind == "statefulset" else 0
+        template = controlled(named, kind, entry, None).pod
+        for group in made_groups(f"{kind}/{owner.name}", template, case.replicas, first=first):
             own = selecting.of(group.pod)
             for budget in own:
                 selected[id(budget)].append(group)
@@ -63,15 +68,6 @@ def check_budgets(objects: Objects) -> Iterator[Finding]:
         yield from _room(manifest, budget, selected[id(budget)])
         if not selected[id(budget)] and manifest.namespace in populated:
             yield BudgetSelectsNothing(*manifest.at("spec.selector"), manifest.namespace)
-
-
-def _groups(case: PodCase) -> Iterator[PodGroup]:
-    """The pods of a case, as their controller creates them."""
-    owner, entry = case.owner, case.owner.content
-    kind = owner.kind.lower()
-    named = replace(case.pod, metadata=replace(case.pod.metadata, name=owner.name, namespace=owner.namespace))
-    first = entry.spec.ordinals.start if isinstance(entry, Workload) and kind == "statefulset" else 0
-    yield from made_groups(f"{kind}/{owner.name}", controlled(named, kind, entry, None).pod, case.replicas, first=first)
 
 
 def _room(manifest: Manifest, budget: PodDisruptionBudget, groups: Sequence[PodGroup]) -> Iterator[Finding]:

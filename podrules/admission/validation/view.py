@@ -1,7 +1,10 @@
-"""Reads a struct of an object as the API server holds it after decoding: what is absent or null has its zero value.
+"""What every rule reads: a struct of an object as the API server holds it after decoding, its version, and the pod.
 
-The object has passed `podrules.api.schema.strict`, so that every value has its field's type. A plain text, number or
-boolean that is absent is the same as an empty one (`text`, `number`); a pointer distinguishes them (`has`, `pointer`).
+What is absent or null in a struct has its zero value. The object has passed `podrules.api.schema.strict`, so that every
+value has its field's type. A plain text, number or boolean that is absent is the same as an empty one (`text`,
+`number`); a pointer distinguishes them (`has`, `pointer`).
+
+Source: pkg/features/kube_features.go of k8s.io/kubernetes at v1.37.1, which keeps the defaults of every version.
 """
 
 from __future__ import annotations
@@ -92,27 +95,9 @@ class View:
     def amounts(self, name: str) -> Mapping[str, Quantity]:
         """A map of amounts."""
         found = self.content.get(name)
-        return (
-            {
-                key_text(key): Quantity.parse("0") if entry is None else Quantity.from_json(entry)
-                for key, entry in found.items()
-            }
-            if found
-            else {}
-        )
+        amounts = {} if found is None else found
+        return {key_text(key): Quantity.from_json("0" if one is None else one) for key, one in amounts.items()}
 
-
-# The feature gates that decide what the API server accepts, with their default in each minor version.
-#
-# A field with its gate off is dropped before it is validated, or rejected, as its rule says. Gates with one default in
-# all versions are not listed or checked: those that are on are rules like others, and fields of those that are off
-# (ContainerStopSignals, ImageVolumeWithDigest, TaintTolerationComparisonOperators, UserNamespacesHostNetworkSupport,
-# GenericWorkload, EmptyDirVolumeMode and others of 1.37) have the rule of an API server that drops them.
-#
-# Versions before 1.34 were not compared with upstream. A gate that other rules know, too, has its minor from there
-# (`podrules.api.features`).
-#
-# Source: pkg/features/kube_features.go of k8s.io/kubernetes at v1.37.1, which keeps the defaults of every version.
 
 _ON_SINCE: Final[Mapping[str, int]] = {
     "ClusterTrustBundleProjection": 37,
@@ -129,7 +114,16 @@ _ON_SINCE: Final[Mapping[str, int]] = {
     "SELinuxMount": 37,
     "StrictIPCIDRValidation": 36,
 }
-"""The first minor in which each is on."""
+"""The feature gates that decide what the API server accepts, and the first minor in which each is on by default.
+
+A field with its gate off is dropped before it is validated, or rejected, as its rule says. Gates with one default in
+all versions are not listed or checked: those that are on are rules like others, and fields of those that are off
+(ContainerStopSignals, ImageVolumeWithDigest, TaintTolerationComparisonOperators, UserNamespacesHostNetworkSupport,
+GenericWorkload, EmptyDirVolumeMode and others of 1.37) have the rule of an API server that drops them.
+
+Versions before 1.34 were not compared with upstream. A gate that other rules know, too, has its minor from there
+(`podrules.api.features`).
+"""
 
 
 class Rules(Struct, frozen=True):
@@ -140,9 +134,6 @@ class Rules(Struct, frozen=True):
     def on(self, gate: str) -> bool:
         """Whether a gate is on by default."""
         return self.minor >= _ON_SINCE[gate]
-
-
-# What the rules of one pod share.
 
 
 class PodContext(Struct, frozen=True):

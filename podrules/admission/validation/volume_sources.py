@@ -1,14 +1,21 @@
-"""How the API server validates each source of a volume.
+"""How the API server validates each source of a volume, and claims and templates for them.
+
+Of a claim, dataSource and dataSourceRef are made equal before they are validated, and a dataSource that is neither a
+claim nor a snapshot is dropped.
 
 Source: pkg/apis/core/validation/validation.go at v1.37.1 (validateVolumeSource and the function of each source,
-ValidateCSIDriverName); pkg/apis/core/v1/defaults.go and zz_generated.defaults.go.
+ValidateCSIDriverName, ValidatePersistentVolumeClaim, ValidatePersistentVolumeClaimSpec, validateDataSource,
+validateDataSourceRef, ValidatePersistentVolumeClaimTemplate, ValidateTemplateObjectMeta); pkg/apis/core/v1/defaults.go
+and zz_generated.defaults.go; pkg/registry/core/persistentvolumeclaim/strategy.go and
+pkg/api/persistentvolumeclaim/util.go (DropDisabledFields, EnforceDataSourceBackwardsCompatibility,
+NormalizeDataSources).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -90,6 +97,25 @@ _DRIVER_REQUIRED_ONLY_SINCE: Final = 35
 _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 _REFERENCE_IN_TEMPLATES_SINCE: Final = 37
 """The minor since which a template's image has to be named."""
+_ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_ONE_POD: Final = "ReadWriteOncePod"
+_VOLUME_MODES: Final = ("Block", "Filesystem")
+_CLAIM_KIND: Final = "PersistentVolumeClaim"
+_TEXTS: Final = ("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation")
+"""Fields of the metadata that are not set when they are empty or 0."""
+_POINTERS: Final = (
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+"""Fields that are set once they are there."""
+_GO_NAMES: Final = {"uid": "uID"}
+"""Fields with a name in Go that differs in more than its first letter."""
+_SOURCES: Final = frozenset({("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")})
+"""Group and kind of what dataSource may name."""
 
 
 def _nothing(_source: View, _: VolumeContext) -> Iterable[FieldError]:
@@ -268,30 +294,6 @@ def validate_source(name: str, volume: View, context: VolumeContext) -> Iterator
     yield from rule(source, context)
 
 
-# How the API server validates the spec of a PersistentVolumeClaim and a template for claims.
-#
-# Source: pkg/apis/core/validation/validation.go at v1.37.1 (ValidatePersistentVolumeClaimSpec, validateDataSource,
-# validateDataSourceRef, ValidatePersistentVolumeClaimTemplate, ValidateTemplateObjectMeta).
-
-_ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_ONE_POD: Final = "ReadWriteOncePod"
-_VOLUME_MODES: Final = ("Block", "Filesystem")
-_CLAIM_KIND: Final = "PersistentVolumeClaim"
-_TEXTS: Final = ("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation")
-"""Fields of the metadata that are not set when they are empty or 0."""
-_POINTERS: Final = (
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
-"""Fields that are set once they are there."""
-_GO_NAMES: Final = {"uid": "uID"}
-"""Fields with a name in Go that differs in more than its first letter."""
-
-
 def validate_claim_template(template: View, rules: Rules) -> Iterator[FieldError]:
     """Hold a template for claims against its rules: of the metadata it may have labels and annotations."""
     meta = template.struct("metadata")
@@ -331,53 +333,27 @@ def validate_claim_spec(spec: View, rules: Rules) -> Iterator[FieldError]:
 def _data_sources(spec: View) -> Iterator[FieldError]:
     found = [spec.struct(field) for field in ("dataSource", "dataSourceRef") if spec.has(field)]
     for source in found:
-        yield from _data_source(source)
+        yield from validate_required(source, "name", "kind")
+        kind = source.text("kind")
+        if not source.text("apiGroup") and kind != _CLAIM_KIND:
+            yield invalid(source.path, kind, f"must be '{_CLAIM_KIND}' when referencing the default apiGroup")
+        yield from validate_format(source, "apiGroup", dns_subdomain)
     if not spec.has("dataSourceRef"):
         return
-    source, reference = found[0], found[-1]
+    reference = found[-1]
     namespace = reference.text("namespace")
     yield from validate_format(reference, "namespace", dns_label)
     if namespace and spec.has("dataSource"):
         yield invalid(spec.path, {}, "may not be specified when dataSourceRef.namespace is specified")
-    elif not namespace and _identity(source) != _identity(reference):
+    named = [(source.pointer("apiGroup"), source.text("kind"), source.text("name")) for source in found]
+    if not namespace and named[0] != named[-1]:
         yield invalid(spec.path, {}, "must match dataSourceRef")
-
-
-def _identity(source: View) -> tuple[str | None, str, str]:
-    return source.pointer("apiGroup"), source.text("kind"), source.text("name")
-
-
-def _data_source(source: View) -> Iterator[FieldError]:
-    for field in ("name", "kind"):
-        if not source.text(field):
-            yield required(source.at(field))
-    group, kind = source.text("apiGroup"), source.text("kind")
-    if not group and kind != _CLAIM_KIND:
-        yield invalid(source.path, kind, f"must be '{_CLAIM_KIND}' when referencing the default apiGroup")
-    yield from validate_format(source, "apiGroup", dns_subdomain)
-
-
-# How the API server validates a PersistentVolumeClaim.
-#
-# dataSource and dataSourceRef are made equal before they are validated, and a dataSource that is neither a claim nor a
-# snapshot is dropped.
-#
-# Source: pkg/apis/core/validation/validation.go (ValidatePersistentVolumeClaim),
-# pkg/registry/core/persistentvolumeclaim/strategy.go and pkg/api/persistentvolumeclaim/util.go (DropDisabledFields,
-# EnforceDataSourceBackwardsCompatibility, NormalizeDataSources) of k8s.io/kubernetes at v1.37.1.
-
-_SOURCES: Final = frozenset({("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")})
-"""Group and kind of what dataSource may name."""
 
 
 def validate_persistent_volume_claim(claim: View, rules: Rules) -> Iterator[FieldError]:
     """Hold a claim against the rules of its creation."""
     yield from validate_object_meta(claim.struct("metadata"), rules, dns_subdomain)
     spec = claim.struct("spec")
-    yield from validate_claim_spec(View(_with_equal_sources(spec), spec.path), rules)
-
-
-def _with_equal_sources(spec: View) -> dict[str, Any]:
     content = dict(spec.content)
     if spec.struct("dataSourceRef").text("namespace"):
         del content["dataSourceRef"]
@@ -388,4 +364,4 @@ def _with_equal_sources(spec: View) -> dict[str, Any]:
         own = spec.struct("dataSource")
         known = (own.text("apiGroup"), own.text("kind")) in _SOURCES
         content["dataSource"] = content["dataSourceRef"] = source if known else None
-    return content
+    yield from validate_claim_spec(View(content, spec.path), rules)
