@@ -114,12 +114,12 @@ def _problems(pod: Pod, limit_range: LimitRange, features: Features) -> Iterator
     if features.pod_level_resources and own is not None:
         requests |= {name: amount for name, amount in own.requests.items() if name in _POD_LEVEL}
         limits |= {name: amount for name, amount in own.limits.items() if name in _POD_LEVEL}
-    held = {
+    parts = {
         "Container": [ref.container.resources for ref in pod.containers()],
         "Pod": [ResourceRequirements(requests=requests, limits=limits)],
     }
     for item in limit_range.spec.limits:
-        for one in held.get(item.type, ()):
+        for one in parts.get(item.type, ()):
             yield from _broken(item, one)
 
 

@@ -34,6 +34,9 @@ _SHORT: Final = {
 }
 _HTML: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
+IntOrPercent = int | str
+_ALL: Final = 100
+
 
 class TypedText(str):
     """A text that Go keeps in a type of its own or behind a pointer, and so prints as JSON where it is wrong."""
@@ -157,10 +160,6 @@ def validate_format(struct: View, name: str, problems: Callable[[str], Problems]
     """Hold a text against a form of `podrules.admission.validation.formats`; an empty one is absent."""
     text = struct.text(name)
     return malformed(struct.at(name), text, problems(text) if text else ())
-
-
-IntOrPercent = int | str
-_ALL: Final = 100
 
 
 def validate_positive_int_or_percent(value: IntOrPercent, path: str) -> Iterator[FieldError]:

@@ -73,6 +73,17 @@ _ONLY_EXISTS_WORDS: Final = (
     "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
 )
 _CONFLICTS: Final = (frozenset({"BestEffort", "NotBestEffort"}), frozenset({"Terminating", "NotTerminating"}))
+_CONTAINER: Final = "Container"
+_POD: Final = "Pod"
+_CLAIM: Final = "PersistentVolumeClaim"
+_TYPES: Final = frozenset({_POD, _CONTAINER, _CLAIM})
+_ONE: Final = Quantity(1)
+_MILLI_MAX: Final = (2**63 - 1) // 1000
+"""Amounts that are larger have no int64 in thousandths."""
+_UNHEALTHY_POD_EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
+_EMPTY_SELECTOR_KEY: Final = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
+"""With it the API server keeps the selector of a budget of v1beta1 that selects no pod; users' ones are dropped."""
+_PREEMPTION_POLICIES: Final = (PREEMPT_LOWER_PRIORITY, PREEMPT_NEVER)
 
 
 def validate_resource_quota(quota: View, rules: Rules) -> Iterator[FieldError]:
@@ -137,15 +148,6 @@ def _scope_selector(spec: View, hard: Collection[str]) -> Iterator[FieldError]:
             yield invalid(f"{path}.values", values, words)
     scopes = [expression.text("scopeName") for expression in expressions]
     yield from _conflicts(scopes, path, spec.texts("scopes") if spec.has("scopes") else None)
-
-
-_CONTAINER: Final = "Container"
-_POD: Final = "Pod"
-_CLAIM: Final = "PersistentVolumeClaim"
-_TYPES: Final = frozenset({_POD, _CONTAINER, _CLAIM})
-_ONE: Final = Quantity(1)
-_MILLI_MAX: Final = (2**63 - 1) // 1000
-"""Amounts that are larger have no int64 in thousandths."""
 
 
 def validate_limit_range(limit_range: View, rules: Rules) -> Iterator[FieldError]:
@@ -249,11 +251,6 @@ def _ratio(limit: View, item: LimitRangeItem, name: str) -> Iterator[FieldError]
         yield invalid(path, ratio, f"ratio {ratio} is greater than max/min = {shown}")
 
 
-_UNHEALTHY_POD_EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
-_EMPTY_SELECTOR_KEY: Final = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
-"""With it the API server keeps the selector of a budget of v1beta1 that selects no pod; users' ones are dropped."""
-
-
 def validate_pod_disruption_budget(budget: View, rules: Rules) -> Iterator[FieldError]:
     """Hold a PodDisruptionBudget against its rules.
 
@@ -288,9 +285,6 @@ def _budget_spec(spec: View, rules: Rules) -> Iterator[FieldError]:
             yield from validate_not_more_than_all(value, spec.at(name))
     yield from validate_label_selector(selector, rules)
     yield from validate_word(spec, "unhealthyPodEvictionPolicy", _UNHEALTHY_POD_EVICTION_POLICIES)
-
-
-_PREEMPTION_POLICIES: Final = (PREEMPT_LOWER_PRIORITY, PREEMPT_NEVER)
 
 
 def validate_priority_class(new: View, rules: Rules) -> Iterator[FieldError]:
