@@ -137,7 +137,7 @@ def _broken(item: LimitRangeItem, own: ResourceRequirements) -> Iterator[str]:
                 yield f"{words}.  No {first} is specified"
                 continue
             for side in (first, second):
-                beyond = numbers[side] < compared if bound is item.min else numbers[side] > compared
+                beyond = numbers[side] < compared if what == "minimum" else numbers[side] > compared
                 if amounts[side] is not None and beyond:
                     yield f"{words}, but {side} is {amounts[side]}"
                     break
