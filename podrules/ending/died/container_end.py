@@ -133,7 +133,9 @@ def _least(pod: Pod, container: Container, cause: Cause) -> timedelta:
     probe = _probe_of(container, cause)
     if probe is None:
         return timedelta()
-    times = probe.failure_threshold if _is_first_run(pod, container) else 1
+    status = status_of(pod, container.name)
+    first_run = status is not None and status.restart_count <= (status.state.running is not None)
+    times = probe.failure_threshold if first_run else 1
     least = probe.initial_delay_seconds + (times - 1) * probe.period_seconds
     if cause is Cause.LIVENESS_PROBE and container.startup_probe is not None:
         least = max(least, container.startup_probe.initial_delay_seconds)
@@ -143,12 +145,6 @@ def _least(pod: Pod, container: Container, cause: Cause) -> timedelta:
 def _probe_of(container: Container, cause: Cause) -> Probe | None:
     """The container's probe with failures that are this cause; None: the container has none, or it is another cause."""
     return {Cause.LIVENESS_PROBE: container.liveness_probe, Cause.STARTUP_PROBE: container.startup_probe}.get(cause)
-
-
-def _is_first_run(pod: Pod, container: Container) -> bool:
-    """Whether the run of a container that ended last was its first one."""
-    status = status_of(pod, container.name)
-    return status is not None and status.restart_count <= (status.state.running is not None)
 
 
 def _longest(pod: Pod, container: Container, cause: Cause) -> timedelta:
@@ -176,7 +172,10 @@ def _stops(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) ->
         return
     container = ref.container
     if evidence.has_all_events(container.name, end):
-        if not _has_event_after(evidence, end):
+        ended = instant(end.finished_at)
+        events = (event for event in evidence.known_events.events if event.component == KUBELET)
+        times = [when for event in events if (when := instant(event.last)) is not None]
+        if ended is None or not any(when >= ended for when in times):
             # The recorder may have dropped the last events before a silence.
             yield from dict.fromkeys(dict(_probes(pod, container, end)), Weight.POSSIBLE).items()
         return
@@ -192,14 +191,6 @@ def _stops(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) ->
         yield Cause.DEFINITION_CHANGED, by_code if pod.metadata.generation else Weight.POSSIBLE
     if not _has_same_sandbox(pod, ref, end):
         yield Cause.SANDBOX_CHANGED, Weight.POSSIBLE
-
-
-def _has_event_after(evidence: Evidence, end: Termination) -> bool:
-    """Whether the kubelet wrote another event after a container had ended."""
-    ended = instant(end.finished_at)
-    events = evidence.known_events.events
-    times = (instant(event.last) for event in events if event.component == KUBELET)
-    return ended is not None and any(when is not None and when >= ended for when in times)
 
 
 def _stoppers(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Iterator[tuple[Cause, Weight]]:
@@ -364,8 +355,6 @@ _LOST: Final = frozenset({STATUS_UNKNOWN, "Unknown"})
 (exit code 255)."""
 _RESTART_ALL: Final = "RestartingAllContainers"
 
-_Weighed = tuple[dict[Cause, Weight], dict[Cause, list[Clue]]]
-
 
 def never_ran(reason: str) -> Cause | None:
     """Why a waiting container could not be started; None: it waits for another reason."""
@@ -373,17 +362,14 @@ def never_ran(reason: str) -> Cause | None:
 
 
 def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> EndVerdict:
-    """What ended a container of a pod that has not ended as a whole.
-
-    Args:
-        evidence: What is known of the pod.
-        pod: The pod.
-        ref: The container.
-        end: How it ended.
-    """
-    if start_ran_out(end.message) or _failed_despite_zero(pod, ref, end):
+    """What ended a container of a pod that has not ended as a whole."""
+    despite_zero = ref.is_init and not ref.is_sidecar and end.exit_code == 0 and fails_init(pod, 0, end.reason)
+    if start_ran_out(end.message) or despite_zero:
         return weighed(*memory_weights(evidence, pod, ref, end))
-    said, reboot = _by_status(end), reboot_clues(evidence, pod, ref, end)
+    reboot = reboot_clues(evidence, pod, ref, end)
+    said = Cause.CONTAINER_LOST if end.reason in _LOST else NEVER_RAN.get(end.reason)
+    if end.reason == _RESTART_ALL:
+        said = Cause.RESTART_ALL
     if said is not None:
         also = reboot if said is Cause.CONTAINER_LOST else []
         return proven(said, Clue(EvidenceSource.POD, "reason", end.reason, end.finished_at), *also)
@@ -392,7 +378,12 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
         cause, event = stop
         return proven(cause, of_event(event), *(reboot[:1] if cause is Cause.SANDBOX_CHANGED else ()))
     whole = kills_whole_container(evidence)
-    weights, clues = _memory(evidence, pod, ref, end, whole=whole)
+    weights: dict[Cause, Weight] = {}
+    clues: dict[Cause, list[Clue]] = {}
+    killed = end.exit_code == SIGKILL_CODE or (not whole and end.exit_code != 0)
+    if killed and (end.reason == OOM_KILLED or end.signal == signal.SIGKILL):
+        # The kernel may also have killed only a child process.
+        weights, clues = memory_weights(evidence, pod, ref, end)
     if whole and end.reason == OOM_KILLED and end.exit_code == SIGKILL_CODE:
         return weighed(weights, clues)
     stops, stopped = stop_weights(evidence, pod, ref, end), stop_of_all(evidence.known_events, ref, end)
@@ -402,15 +393,19 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
     if stopped is not None and not stops and not stored:
         # It was stopped with its pod, and neither the pod's status nor another event says why.
         return EndVerdict(Grade.NOTHING, clues=(of_event(stopped),))
-    hook = _failed_hook(pod, ref)
-    if hook is not None:
+    status = status_of(pod, ref.container.name)
+    waiting = status.state.waiting if status is not None else None
+    hooked = waiting is not None and NEVER_RAN.get(waiting.reason) is Cause.POST_START_HOOK
+    if waiting is not None and hooked:
+        # The last start of the container failed for its hook.
+        hook = Clue(EvidenceSource.POD, "state.waiting", f"{waiting.reason}: {waiting.message}")
         if end.exit_code in STOP_CODES and end.reason != OOM_KILLED:
             return proven(Cause.POST_START_HOOK, hook)
         stops[Cause.POST_START_HOOK] = Weight.MUCH
         clues[Cause.POST_START_HOOK] = [hook]
     weights |= stops | dict.fromkeys(stored, Weight.MUCH if always else Weight.POSSIBLE)
     if not (stored and always):
-        other = hook is not None or (reboot and end.exit_code == FOUND_DEAD)
+        other = hooked or (reboot and end.exit_code == FOUND_DEAD)
         weights[Cause.APPLICATION] = min(_application(end, weights), Weight.SOME if other else Weight.MUCH)
     if reboot:
         weights.pop(Cause.SANDBOX_CHANGED, None)
@@ -419,35 +414,6 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
     clues[Cause.APPLICATION] = [Clue(EvidenceSource.POD, "exitCode", str(end.exit_code), end.finished_at)]
     clues |= {cause: [Clue(EvidenceSource.POD, f"{ref.field}.{cause.rule.probe}Probe", "")] for cause in UNHEALTHY}
     return weighed(weights, clues)
-
-
-def _failed_despite_zero(pod: Pod, ref: ContainerRef, end: Termination) -> bool:
-    """Whether an init container failed only because of reason OOMKilled."""
-    return ref.is_init and not ref.is_sidecar and end.exit_code == 0 and fails_init(pod, 0, end.reason)
-
-
-def _failed_hook(pod: Pod, ref: ContainerRef) -> Clue | None:
-    """The evidence that the last start of a container failed for its postStart hook; None: its status has none."""
-    status = status_of(pod, ref.container.name)
-    waiting = status.state.waiting if status is not None else None
-    if waiting is None or NEVER_RAN.get(waiting.reason) is not Cause.POST_START_HOOK:
-        return None
-    return Clue(EvidenceSource.POD, "state.waiting", f"{waiting.reason}: {waiting.message}")
-
-
-def _by_status(end: Termination) -> Cause | None:
-    if end.reason == _RESTART_ALL:
-        return Cause.RESTART_ALL
-    return Cause.CONTAINER_LOST if end.reason in _LOST else NEVER_RAN.get(end.reason)
-
-
-def _memory(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination, *, whole: bool | None) -> _Weighed:
-    """The memory limits that may have ended it; the kernel may also have killed only a child process."""
-    if end.exit_code == 0 or (whole and end.exit_code != SIGKILL_CODE):
-        return {}, {}
-    if end.reason == OOM_KILLED or end.signal == signal.SIGKILL:
-        return memory_weights(evidence, pod, ref, end)
-    return {}, {}
 
 
 def _application(end: Termination, others: Mapping[Cause, Weight]) -> Weight:

@@ -51,7 +51,6 @@ from podrules.ending.died.evidence import (
     Clocks,
     Evidence,
     MissingEvidence,
-    PodEvents,
     container_of,
     ended_at,
     failed_at,
@@ -281,13 +280,17 @@ def last_end(evidence: Evidence) -> PodEnd:
     whole = pod_verdict(evidence, pod)
     ends = tuple(_ends(evidence, pod, whole, None if whole is None else stop_of(evidence, pod)))
     if whole is not None:
-        deleted = deleted_at(pod)
+        deleted, evictions = deleted_at(pod), evidence.known_events.named(EVICTED)
+        message = evictions[-1].message if evictions else ""
+        if pod.status.reason == EVICTED:
+            message = pod.status.message
+        last = max((one.at for one in ends if one.at is not None), default=None)
         return PodEnd(
             EndOf.POD,
             whole,
-            at=_latest(ends) or _on_server(evidence, failed_at(pod)) if deleted is None else _text(deleted),
+            at=last or _on_server(evidence, failed_at(pod)) if deleted is None else _text(deleted),
             ends=ends,
-            numbers=_numbers(evidence, pod),
+            numbers=_with_threshold(evidence, eviction_numbers(message)),
             grace_seconds=None if deleted is None else grace_of(pod).longest,
             running=() if deleted is None else tuple(one.name for one in pod.status.of_containers if one.runs_since),
             stuck=next(map(of_event, evidence.known_events.named("FailedKillPod")[-1:]), None),
@@ -328,14 +331,27 @@ def _lost(evidence: Evidence, verdict: EndVerdict, one: ContainerEnd | None = No
 
 
 def _missing(evidence: Evidence, verdict: EndVerdict, one: ContainerEnd | None) -> Iterator[MissingEvidence]:
-    pod, events = evidence.pod, evidence.events
+    pod, events, end = evidence.pod, evidence.events, None if one is None else one.end
+    if end is not None and end.finished_at is not None:
+        settled = evidence.has_come(end)
+    else:
+        # All events must have arrived, also if the time of the end is not known.
+        times = [time for text in _clue_times(verdict) if (time := instant(text)) is not None]
+        when = ended_at(evidence) or max(times, default=None)
+        settled = when is None or evidence.now is None or evidence.is_settled(when)
+    if one is not None and end is not None:
+        complete = evidence.has_all_events(one.container, end)
+    else:
+        made = None if pod is None else instant(pod.status.start_time or pod.metadata.creation_timestamp)
+        known = evidence.known_events
+        complete = known.complete_since(first_of(known.stops()) if pod is None else made)
     if pod is None:
         yield MissingEvidence.POD_UNREAD if evidence.pod_unread else MissingEvidence.POD_REMOVED
     if events is None:
         yield MissingEvidence.EVENTS_UNREAD
-    elif not _is_settled(evidence, verdict, one):
+    elif not settled:
         yield MissingEvidence.EVENTS_COMING
-    elif not _are_left(evidence, events, one):
+    elif not complete:
         yield MissingEvidence.EVENTS_EXPIRED
     if verdict.causes & causes_of(Family.CONTROLLER) and evidence.owner_events is None:
         yield MissingEvidence.OWNER_EVENTS
@@ -348,28 +364,6 @@ def _missing(evidence: Evidence, verdict: EndVerdict, one: ContainerEnd | None) 
             yield MissingEvidence.KUBELET_UNREAD
         if evidence.neighbours is None:
             yield MissingEvidence.NEIGHBOURS_UNREAD
-
-
-def _are_left(evidence: Evidence, events: PodEvents, one: ContainerEnd | None) -> bool:
-    """Whether all events that may show an end remain: the end of a container's run, or of the pod."""
-    if one is not None and one.end is not None:
-        return evidence.has_all_events(one.container, one.end)
-    return events.complete_since(_began(evidence))
-
-
-def _began(evidence: Evidence) -> datetime | None:
-    """The time from which events may show the end of a pod."""
-    if evidence.pod is not None:
-        return instant(evidence.pod.status.start_time or evidence.pod.metadata.creation_timestamp)
-    return first_of(evidence.known_events.stops())
-
-
-def _is_settled(evidence: Evidence, verdict: EndVerdict, one: ContainerEnd | None) -> bool:
-    """Whether all events about an end must have arrived; also True if its time is not known."""
-    if one is not None and one.end is not None and one.end.finished_at is not None:
-        return evidence.has_come(one.end)
-    when = ended_at(evidence) or max((time for text in _clue_times(verdict) if (time := instant(text))), default=None)
-    return when is None or evidence.now is None or evidence.is_settled(when)
 
 
 def _clue_times(verdict: EndVerdict) -> list[str]:
@@ -425,13 +419,6 @@ def _evictor(evidence: Evidence, verdict: EndVerdict) -> Evictor | None:
     return manager_of(evidence.pod)
 
 
-def _numbers(evidence: Evidence, pod: Pod) -> EvictionNumbers:
-    if pod.status.reason == EVICTED:
-        return _with_threshold(evidence, eviction_numbers(pod.status.message))
-    evictions = evidence.known_events.named(EVICTED)
-    return _with_threshold(evidence, eviction_numbers(evictions[-1].message)) if evictions else EvictionNumbers()
-
-
 def _with_threshold(evidence: Evidence, numbers: EvictionNumbers) -> EvictionNumbers:
     """Add the kind of the kubelet's threshold that matches the amount in the message.
 
@@ -455,34 +442,23 @@ def _with_threshold(evidence: Evidence, numbers: EvictionNumbers) -> EvictionNum
     return replace(numbers, set_by="evictionSoft", grace_seconds=most if stop is None else stop.pod_seconds)
 
 
-def _latest(ends: tuple[ContainerEnd, ...]) -> str | None:
-    return max((one.at for one in ends if one.at is not None), default=None)
-
-
 def _ends(evidence: Evidence, pod: Pod, whole: EndVerdict | None, stop: PodStop | None) -> Iterator[ContainerEnd]:
     observed = {one.name: one for one in observed_containers(pod, pod_platform(pod, evidence.node))}
+    condition = disruption(pod)
+    by_kubelet = condition is not None and condition.reason == BY_KUBELET
     for ref in pod.containers():
         one = observed.get(ref.container.name)
-        if one is None or _is_done(pod, one):
+        if one is None or (one.latest is None and never_ran(one.reason) is None):
             continue
-        if one.latest is not None or never_ran(one.reason) is not None:
-            with_pod = whole is not None and _ended_with_pod(whole, pod, evidence, ref, one)
-            yield _end(evidence, pod, ref, one, stop if with_pod else None)
-
-
-def _is_done(pod: Pod, one: ObservedContainer) -> bool:
-    """Whether it is an init container that has completed."""
-    if one.kind is not ContainerKind.INIT or one.end is None:
-        return False
-    return not fails_init(pod, one.end.exit_code, one.end.reason)
-
-
-def _ended_with_pod(whole: EndVerdict, pod: Pod, evidence: Evidence, ref: ContainerRef, one: ObservedContainer) -> bool:
-    """Whether a container ended with its pod, as far as is known: an unknown reason of the pod does not show it."""
-    condition = disruption(pod)
-    if whole.grade is not Grade.NOTHING or (condition is not None and condition.reason == BY_KUBELET):
-        return True
-    return one.end is not None and stop_of_all(evidence.known_events, ref, one.end) is not None
+        end = one.end
+        if one.kind is ContainerKind.INIT and end is not None and not fails_init(pod, end.exit_code, end.reason):
+            # It has completed.
+            continue
+        with_pod = whole is not None and (whole.grade is not Grade.NOTHING or by_kubelet)
+        if whole is not None and not with_pod and end is not None:
+            # An unknown reason of the pod does not show that the container ended with it.
+            with_pod = stop_of_all(evidence.known_events, ref, end) is not None
+        yield _end(evidence, pod, ref, one, stop if with_pod else None)
 
 
 def _end(evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer, stop: PodStop | None) -> ContainerEnd:

@@ -57,14 +57,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import Enum
 from typing import Final
 
 from msgspec import Struct
 
 from podrules.api.model.base import Condition
-from podrules.api.model.event import Event
 from podrules.api.model.instant import instant, later
 from podrules.api.model.node import Taint
 from podrules.api.model.pod import ContainerRef, Pod
@@ -122,7 +121,12 @@ def order_of_deletion(evidence: Evidence, pod: Pod) -> Order:
         return Order.UNKNOWN
     if all(evidence.has_all_events(ref.container.name, end) for ref, end in ends):
         return Order.BEFORE
-    return _by_times(evidence, pod, deleted, max(known))
+    margin, first, ended = evidence.clocks.margin, deleted, max(known)
+    if was_reset(pod):
+        first = later(first, -(pod.spec.termination_grace_period_seconds or 0)) - _STOPPING
+    if ended + margin < first:
+        return Order.BEFORE
+    return Order.AFTER if ended - margin > deleted else Order.UNKNOWN
 
 
 def app_ends(evidence: Evidence, pod: Pod) -> Iterator[tuple[ContainerRef, Termination]]:
@@ -139,15 +143,6 @@ def was_reset(pod: Pod) -> bool:
     return pod.metadata.deletion_grace_period_seconds == 0 and bool(pod.spec.node_name)
 
 
-def _by_times(evidence: Evidence, pod: Pod, deleted: datetime, ended: datetime) -> Order:
-    margin, first = evidence.clocks.margin, deleted
-    if was_reset(pod):
-        first = later(first, -(pod.spec.termination_grace_period_seconds or 0)) - _STOPPING
-    if ended + margin < first:
-        return Order.BEFORE
-    return Order.AFTER if ended - margin > deleted else Order.UNKNOWN
-
-
 _NEAR: Final = timedelta(seconds=10)
 """Between a condition and the deletion that its author requests next: by two clocks of the control plane."""
 _SECOND: Final = timedelta(seconds=1)
@@ -157,32 +152,15 @@ _Weighed = tuple[dict[Cause, Weight], dict[Cause, list[Clue]]]
 
 
 def deleted_verdict(evidence: Evidence, pod: Pod, *, surely: bool) -> EndVerdict:
-    """Who deleted a pod that is marked for deletion.
-
-    Args:
-        evidence: What is known.
-        pod: The pod.
-        surely: Whether the deletion ended its containers, which had not ended before.
-    """
+    """Who deleted a pod that is marked for deletion; ``surely``: the deletion ended containers that had not ended."""
     condition = disruption(pod)
-    if condition is None:
-        weights, clues = _by_evictor(evidence, pod) or _deleters(evidence, pod)
-    else:
-        weights, clues = _disrupted(evidence, pod, condition)
+    weights, clues = _deleters(evidence, pod) if condition is None else _disrupted(evidence, pod, condition)
     if not surely and not (clues.get(Cause.OWNER) and deletes_active(evidence) and weights.keys() == {Cause.OWNER}):
-        for cause in _by_themselves(evidence, pod):
-            weights.setdefault(cause, Weight.SOME)
+        # Its containers may have ended by themselves before.
+        for ref, end in app_ends(evidence, pod):
+            for cause in container_verdict(evidence, pod, ref, end).causes:
+                weights.setdefault(cause, Weight.SOME)
     return weighed(weights, clues)
-
-
-def _by_evictor(evidence: Evidence, pod: Pod) -> _Weighed | None:
-    """What the event of an evicting program says about this deletion; None: no such event came with it."""
-    named, when = cause_from_event(evidence), deleted_at(pod)
-    by = None if named is None else pod_evictor(named[1])
-    at = None if named is None or by is None else instant(named[1].last)
-    if named is None or at is None or when is None or was_reset(pod) or abs(when - at) > _NEAR:
-        return None
-    return {named[0]: Weight.MUCH}, {named[0]: [of_event(named[1])]}
 
 
 def disruption(pod: Pod) -> Condition | None:
@@ -197,44 +175,35 @@ def of_condition(condition: Condition) -> Clue:
     return Clue(EvidenceSource.POD, DISRUPTION, said, condition.last_transition_time)
 
 
-def _by_themselves(evidence: Evidence, pod: Pod) -> frozenset[Cause]:
-    """The causes that may have ended its app containers before the deletion."""
-    causes = (container_verdict(evidence, pod, ref, end).causes for ref, end in app_ends(evidence, pod))
-    return frozenset[Cause]().union(*causes)
-
-
 def _disrupted(evidence: Evidence, pod: Pod, condition: Condition) -> _Weighed:
     """Who set the condition, or deleted the pod before that."""
-    named, deleters = DISRUPTIONS.get(condition.reason), _deleters(evidence, pod)
+    named, (weights, clues) = DISRUPTIONS.get(condition.reason), _without_condition(evidence, pod)
     if named is None:
         # The reason of a component that the rules do not know.
-        return {**deleters[0], Cause.DELETED: Weight.SOME, Cause.API_EVICTION: Weight.SOME}, deleters[1]
-    clues = {named: [of_condition(condition)]}
-    if _is_late(pod, condition):
-        return {**deleters[0], named: Weight.SOME}, deleters[1] | clues
-    if _is_its_own(evidence, pod, condition):
-        return {named: Weight.MUCH}, clues
-    return {**dict.fromkeys(deleters[0], Weight.POSSIBLE), named: Weight.MUCH}, clues
-
-
-def _is_its_own(evidence: Evidence, pod: Pod, condition: Condition) -> bool:
-    """Whether the author of the condition was also the first to delete the pod."""
-    set_at, when = instant(condition.last_transition_time), deleted_at(pod)
-    if set_at is None or when is None:
-        return False
-    if not was_reset(pod):
-        return when - set_at <= _NEAR
-    # The time of the first deletion is not known: it is the first if the kubelet had not begun to stop the pod before.
-    began = stopped_at(evidence)
-    return began is not None and set_at <= began <= set_at + _NEAR
-
-
-def _is_late(pod: Pod, condition: Condition) -> bool:
-    set_at, when = instant(condition.last_transition_time), deleted_at(pod)
-    return set_at is not None and when is not None and set_at > when + _SECOND
+        return {**weights, Cause.DELETED: Weight.SOME, Cause.API_EVICTION: Weight.SOME}, clues
+    own = {named: [of_condition(condition)]}
+    set_at, when, began = instant(condition.last_transition_time), deleted_at(pod), stopped_at(evidence)
+    if set_at is not None and when is not None and set_at > when + _SECOND:
+        return {**weights, named: Weight.SOME}, clues | own
+    first = set_at is not None and when is not None and when - set_at <= _NEAR
+    if was_reset(pod):
+        # The time of the first deletion is not known: it is the first if the kubelet had not begun the stop before.
+        first = set_at is not None and when is not None and began is not None and set_at <= began <= set_at + _NEAR
+    if first:
+        return {named: Weight.MUCH}, own
+    return {**dict.fromkeys(weights, Weight.POSSIBLE), named: Weight.MUCH}, own
 
 
 def _deleters(evidence: Evidence, pod: Pod) -> _Weighed:
+    """Who deleted a pod without a condition: an evicting program, if its event came with this deletion."""
+    named, when = cause_from_event(evidence), deleted_at(pod)
+    at = None if named is None or pod_evictor(named[1]) is None else instant(named[1].last)
+    if named is None or at is None or when is None or was_reset(pod) or abs(when - at) > _NEAR:
+        return _without_condition(evidence, pod)
+    return {named[0]: Weight.MUCH}, {named[0]: [of_event(named[1])]}
+
+
+def _without_condition(evidence: Evidence, pod: Pod) -> _Weighed:
     """Who may have deleted a pod, regardless of its condition."""
     made, when = instant(pod.metadata.creation_timestamp), deleted_at(pod)
     named = causes_from_controller(evidence, made)
@@ -246,7 +215,11 @@ def _deleters(evidence: Evidence, pod: Pod) -> _Weighed:
         weights[Cause.FORCE_DELETED] = Weight.SOME if forced is None else Weight.MUCH
     if forced is not True:
         weights[Cause.DELETED] = Weight.SOME
-        weights |= dict(_controllers(evidence, excluded_controllers(evidence, made, when)))
+        excluded = excluded_controllers(evidence, made, when)
+        if Cause.OWNER not in excluded:
+            weights[Cause.OWNER] = Weight.MUCH if evidence.owner_missing else Weight.SOME
+        if Cause.JOB_ENDED not in excluded:
+            weights[Cause.JOB_ENDED] = Weight.MUCH if job_may_have_ended(evidence) else Weight.SOME
     scaled = scaling_clues(evidence.scalings, evidence.name, when) if Cause.OWNER in weights else []
     asked = [Clue(EvidenceSource.POD, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp or "")]
     clues = {Cause.DELETED: [*asked, *map(of_event, announced(evidence, when))], Cause.FORCE_DELETED: asked}
@@ -261,13 +234,6 @@ def _deleters(evidence: Evidence, pod: Pod) -> _Weighed:
     if evidence.owner_missing:
         clues[Cause.OWNER] = [Clue(EvidenceSource.OWNER, "metadata.ownerReferences", "gone")]
     return weights, clues
-
-
-def _controllers(evidence: Evidence, excluded: frozenset[Cause]) -> Iterator[tuple[Cause, Weight]]:
-    if Cause.OWNER not in excluded:
-        yield Cause.OWNER, Weight.MUCH if evidence.owner_missing else Weight.SOME
-    if Cause.JOB_ENDED not in excluded:
-        yield Cause.JOB_ENDED, Weight.MUCH if job_may_have_ended(evidence) else Weight.SOME
 
 
 def _forced(evidence: Evidence, pod: Pod) -> bool | None:
@@ -328,13 +294,7 @@ class Rejection(Struct, frozen=True, rename="camel"):
 
 
 def rejection_of(evidence: Evidence, reason: str, message: str) -> Rejection:
-    """Why the kubelet rejected a pod.
-
-    Args:
-        evidence: What is known about the pod.
-        reason: The reason of its status, or of the kubelet's event.
-        message: The message of the same source.
-    """
+    """Why the kubelet rejected a pod, by the reason and the message of its status, or of the kubelet's event."""
     text = message[:_MAX_READ]
     found = _CONDITIONS.search(text)
     conditions = tuple(found[1].split()) if found is not None else ()
@@ -345,9 +305,17 @@ def rejection_of(evidence: Evidence, reason: str, message: str) -> Rejection:
         kind, keys = RejectionKind.SHUTDOWN, [_NOT_READY]
     elif reason == "UnexpectedAdmissionError":
         kind = RejectionKind.ADMISSION
-    pod = evidence.pod
+    pod, node = evidence.pod, evidence.node.metadata.name if evidence.node is not None else ""
+    owner = pod.metadata.controller if pod is not None else evidence.controller
+    alike = 1
+    for one in evidence.neighbours or () if owner is not None else ():
+        if one.finished and cause_of_status(one.status.reason, one.status.message) is Cause.REJECTED:
+            alike += one.metadata.controller == owner
+    # The DaemonSet controller reports each failed pod that it found on the node.
+    failed = (one for one in evidence.known_owner_events.named(_DAEMON_FAILED) if f" on node {node}," in one.message)
+    times = max(alike, sum(one.times for one in failed) if node else 0)
     toleration = "" if pod is None or not keys else _toleration(pod, keys)
-    return Rejection(kind, reason, conditions, _rejections_there(evidence), toleration)
+    return Rejection(kind, reason, conditions, times, toleration)
 
 
 def _toleration(pod: Pod, keys: list[str]) -> str:
@@ -362,55 +330,46 @@ def _toleration(pod: Pod, keys: list[str]) -> str:
     return ", ".join(text or _ALL for text in found)
 
 
-def _rejections_there(evidence: Evidence) -> int:
-    owner = evidence.pod.metadata.controller if evidence.pod is not None else evidence.controller
-    others = evidence.neighbours or () if owner is not None else ()
-    alike = sum(_is_rejected(one) and one.metadata.controller == owner for one in others)
-    return max(1 + alike, sum(_replaced(evidence)))
-
-
-def _is_rejected(pod: Pod) -> bool:
-    return pod.finished and cause_of_status(pod.status.reason, pod.status.message) is Cause.REJECTED
-
-
-def _replaced(evidence: Evidence) -> Iterator[int]:
-    """How often the DaemonSet controller found a failed pod on the node."""
-    node = evidence.node.metadata.name if evidence.node is not None else ""
-    for event in evidence.known_owner_events.named(_DAEMON_FAILED):
-        if node and f" on node {node}," in event.message:
-            yield event.times
-
-
 def pod_verdict(evidence: Evidence, pod: Pod) -> EndVerdict | None:
     """What ended an existing pod; None: its containers ended by themselves, if at all."""
+    condition, marked = disruption(pod), pod.metadata.deletion_timestamp is not None
     if pod.finished:
-        said = _by_status(pod) or _by_event(evidence, pod) or _unknown(pod)
+        said = _by_status(pod, condition)
+        named = cause_from_event(evidence) if said is None and not marked else None
+        if named is not None and named[0] not in DELETERS and (when := instant(named[1].last)) is not None:
+            ends = (one.state.terminated for one in pod.status.container_statuses)
+            times = (instant(end.finished_at) for end in ends if end is not None)
+            if any(time is not None and when <= time for time in times):
+                # The kubelet's event came while the pod ran.
+                said = proven(named[0], of_event(named[1]))
+        said = said or _unknown(pod, condition)
         if said is not None:
             return said
     if owner_guarantee(pod).guarantee is Guarantee.KUBELET_OWNED:
         # Deleting the mirror pod of a static pod does not stop it.
         return None
     order = order_of_deletion(evidence, pod)
-    if pod.metadata.deletion_timestamp is None or order is Order.BEFORE:
-        return _collected(pod) if pod.finished else None
-    return deleted_verdict(evidence, pod, surely=order is Order.AFTER)
+    if marked and order is not Order.BEFORE:
+        return deleted_verdict(evidence, pod, surely=order is Order.AFTER)
+    if pod.finished and condition is not None and DISRUPTIONS.get(condition.reason) is Cause.NODE_REMOVED:
+        # Garbage collection set it Failed because its node was gone.
+        return proven(Cause.NODE_REMOVED, of_condition(condition))
+    return None
 
 
-def _by_status(pod: Pod) -> EndVerdict | None:
+def _by_status(pod: Pod, condition: Condition | None) -> EndVerdict | None:
     """The cause that the kubelet wrote into the status of a pod that it ended."""
     named = cause_of_status(pod.status.reason, pod.status.message)
     if named is not None:
         return proven(named, Clue(EvidenceSource.POD, "status.reason", f"{pod.status.reason}: {pod.status.message}"))
-    condition = disruption(pod)
     if condition is None or condition.reason != BY_KUBELET:
         return None
     by_kubelet = cause_of_condition(condition.message)
     return None if by_kubelet is None else proven(by_kubelet, of_condition(condition))
 
 
-def _unknown(pod: Pod) -> EndVerdict | None:
+def _unknown(pod: Pod, condition: Condition | None) -> EndVerdict | None:
     """No cause: the status names a reason that the rules do not know, or shows no container that ended."""
-    condition = disruption(pod)
     if condition is not None and condition.reason == BY_KUBELET:
         said = ": ".join(filter(None, (pod.status.reason, pod.status.message or condition.message)))
         return EndVerdict(Grade.NOTHING, clues=(Clue(EvidenceSource.POD, "status", said), of_condition(condition)))
@@ -423,30 +382,3 @@ def _unknown(pod: Pod) -> EndVerdict | None:
         return None
     said = ": ".join(filter(None, (pod.status.phase, pod.status.reason, pod.status.message)))
     return EndVerdict(Grade.NOTHING, clues=(Clue(EvidenceSource.POD, "status", said),))
-
-
-def _by_event(evidence: Evidence, pod: Pod) -> EndVerdict | None:
-    """The cause from an event of the kubelet that came while the pod ran."""
-    named = cause_from_event(evidence)
-    if named is None or named[0] in DELETERS or not _before_its_end(named[1], pod):
-        return None
-    return proven(named[0], of_event(named[1]))
-
-
-def _before_its_end(event: Event, pod: Pod) -> bool:
-    """Whether an event came while a container of the pod ran, and the pod is not marked for deletion."""
-    when = instant(event.last)
-    return when is not None and any(when <= time for time in _times(pod)) and pod.metadata.deletion_timestamp is None
-
-
-def _times(pod: Pod) -> list[datetime]:
-    ends = [status.state.terminated for status in pod.status.container_statuses]
-    return [time for end in ends if end is not None and (time := instant(end.finished_at)) is not None]
-
-
-def _collected(pod: Pod) -> EndVerdict | None:
-    """The verdict on a pod that garbage collection set Failed because its node was gone."""
-    condition = disruption(pod)
-    if condition is None or DISRUPTIONS.get(condition.reason) is not Cause.NODE_REMOVED:
-        return None
-    return proven(Cause.NODE_REMOVED, of_condition(condition))
