@@ -35,7 +35,6 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
-from podrules.api.model.base import Condition
 from podrules.api.model.event import Event
 from podrules.api.model.instant import instant, later
 from podrules.ending.died.cause import Cause, Clue, EvidenceSource, Family, causes_of, of_event
@@ -62,9 +61,7 @@ _NEAR: Final = timedelta(seconds=10)
 def causes_from_controller(evidence: Evidence, made: datetime | None) -> dict[Cause, list[Clue]]:
     """The causes for which its controller says that it deleted the pod; empty: it does not say so.
 
-    Args:
-        evidence: What is known.
-        made: When the pod was created; None: that is not known.
+    ``made``: when the pod was created; None: that is not known.
     """
     if cleaned_up(evidence, made) is not None:
         return {}
@@ -77,12 +74,7 @@ def causes_from_controller(evidence: Evidence, made: datetime | None) -> dict[Ca
 
 
 def cleaned_up(evidence: Evidence, made: datetime | None) -> Clue | None:
-    """The controller's event that it deletes the pod because it had ended; None: no such event exists.
-
-    Args:
-        evidence: What is known.
-        made: When the pod was created; None: that is not known.
-    """
+    """The controller's event that it deletes the pod because it had ended; None: no such event exists."""
     for event in reversed(evidence.known_owner_events.named(*CLEANED_UP)):
         when = instant(event.last)
         if names_pod(event.message, evidence.name) and when is not None and (made is None or when >= made):
@@ -108,7 +100,13 @@ def _causes(evidence: Evidence, event: Event, when: datetime) -> Iterator[tuple[
     if event.involved_object.kind != _JOB:
         yield Cause.OWNER, []
         return
-    ends = [_of_condition(one) for one in _ends_of_job(evidence, when)]
+    ends = []
+    for condition in evidence.owner.status.conditions if evidence.owner is not None else ():
+        since = instant(condition.last_transition_time)
+        over = condition.type in _JOB_ENDS and condition.status == "True"
+        if over and since is not None and abs(since - when) <= _NEAR:
+            said = f"{condition.type}: {condition.reason}: {condition.message}"
+            ends.append(Clue(EvidenceSource.OWNER, "status.conditions", said, condition.last_transition_time))
     for end in evidence.known_owner_events.named(*JOB_ENDS) if not ends else ():
         since = instant(end.last)
         if since is not None and abs(since - when) <= _NEAR:
@@ -121,32 +119,15 @@ def _causes(evidence: Evidence, event: Event, when: datetime) -> Iterator[tuple[
         yield Cause.JOB_ENDED, []
 
 
-def _ends_of_job(evidence: Evidence, when: datetime) -> Iterator[Condition]:
-    """The conditions that show the end or the suspension of the Job at the time of a deletion."""
-    for condition in evidence.owner.status.conditions if evidence.owner is not None else ():
-        since = instant(condition.last_transition_time)
-        over = condition.type in _JOB_ENDS and condition.status == "True"
-        if over and since is not None and abs(since - when) <= _NEAR:
-            yield condition
-
-
-def _of_condition(condition: Condition) -> Clue:
-    said = f"{condition.type}: {condition.reason}: {condition.message}"
-    return Clue(EvidenceSource.OWNER, "status.conditions", said, condition.last_transition_time)
-
-
 def job_may_have_ended(evidence: Evidence) -> bool:
     """Whether a Job has ended or is suspended, at any time."""
     return evidence.owner is not None and any(map(evidence.owner.status.is_true, _JOB_ENDS))
 
 
 def excluded_controllers(evidence: Evidence, made: datetime | None, ended: datetime | None) -> frozenset[Cause]:
-    """The causes that are excluded because no controller can have deleted the pod for them.
+    """The causes that are excluded because no controller can have deleted the pod for them, at ``ended``.
 
-    Args:
-        evidence: What is known.
-        made: When the pod was created, or its earliest known moment.
-        ended: When it was deleted.
+    ``made``: when the pod was created, or its earliest known moment.
     """
     both = causes_of(Family.CONTROLLER)
     pod = evidence.pod
@@ -206,10 +187,7 @@ _AFTER: Final = 2
 def scaling_clues(events: Iterable[Event], pod: str, deleted: datetime | None) -> list[Clue]:
     """The evidence that the ReplicaSet of a pod was scaled down right before a deletion; empty: none.
 
-    Args:
-        events: The events with one of both reasons in its namespace.
-        pod: The pod's name: the name of its ReplicaSet, and a suffix.
-        deleted: When it was deleted, or the kubelet began to stop it.
+    The name of the pod is the name of its ReplicaSet, and a suffix.
     """
     found = list(events)
     for event in reversed(found):

@@ -133,14 +133,11 @@ class PodEvents(Struct, frozen=True):
             return False
         if any(event.message.startswith(_COMBINED) for event in self.events):
             return False
-        if self._were_held_up():
+        # Some events of the kubelet came much later than others: the API server was away, or very slow.
+        delays = [delay for event in self.events if event.times == 1 and (delay := _delay(event)) is not None]
+        if delays and max(delays) - min(delays) > _HELD_UP:
             return False
         return any((when := instant(event.last)) is not None and when <= moment for event in self.events)
-
-    def _were_held_up(self) -> bool:
-        """Whether some events of the kubelet came much later than others: the API server was away, or very slow."""
-        delays = [delay for event in self.events if event.times == 1 and (delay := _delay(event)) is not None]
-        return bool(delays) and max(delays) - min(delays) > _HELD_UP
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
@@ -200,7 +197,9 @@ class Evidence(Struct, frozen=True, kw_only=True):
         began, ended = instant(end.started_at), instant(end.finished_at)
         if self.events is None or began is None or ended is None or not self.events.complete_since(began):
             return False
-        starts = [began, rerun] if (rerun := self._runs_since(container)) is not None else [began]
+        status = None if self.pod is None else status_of(self.pod, container)
+        rerun = None if status is None else status.runs_since
+        starts = [began] if rerun is None else [began, rerun]
         return all(self.events.shows_start(container, moment) for moment in starts) and self.has_come(end)
 
     def has_come(self, end: Termination) -> bool:
@@ -211,11 +210,6 @@ class Evidence(Struct, frozen=True, kw_only=True):
     def is_heard(self, moment: datetime) -> bool:
         """Whether the kubelet's events about a moment of the API server's clock must have arrived."""
         return self.now is not None and self.now - moment >= _ON_ITS_WAY
-
-    def _runs_since(self, container: str) -> datetime | None:
-        """When the current run of a container began; None: it does not run."""
-        status = None if self.pod is None else status_of(self.pod, container)
-        return None if status is None else status.runs_since
 
     def is_settled(self, moment: datetime) -> bool:
         """Whether the controllers' events about a moment of the API server's clock must have arrived."""
@@ -323,14 +317,9 @@ class Replacement(Struct, frozen=True, rename="camel"):
 def successors(name: str, uid: str, controller: OwnerReference, node: str, pods: Iterable[Pod]) -> list[Pod]:
     """The pods of a controller that have not ended and can replace one that ended, the oldest first.
 
-    A StatefulSet reuses the name, an Indexed Job the index, and a DaemonSet the node.
-
-    Args:
-        name: The name of the one that ended.
-        uid: Its uid; empty: the pod no longer exists.
-        controller: The controller; without a uid, its kind and name are compared.
-        node: The node of the pod that ended; empty: not known.
-        pods: The pods that the controller may have created.
+    A StatefulSet reuses the name, an Indexed Job the index, and a DaemonSet the node. The name, the uid and the node
+    are those of the pod that ended; empty: it no longer exists, or the node is not known. Of a controller without a
+    uid, the kind and the name are compared.
     """
     found = []
     for pod in pods:

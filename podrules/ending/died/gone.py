@@ -100,7 +100,11 @@ def gone_verdict(evidence: Evidence) -> EndVerdict:
     named, stops, began = cause_from_event(evidence), evidence.known_events.stops(), stopped_at(evidence)
     when = instant(named[1].first) if named is not None else None
     early = when is not None and began is not None and began - when > LONG
-    if named is not None and not early and not _is_late(evidence, named[0], when):
+    late = False
+    if named is not None and named[0] is Cause.FORCE_DELETED and when is not None and began is not None:
+        # The kubelet had begun to stop the pod for another reason before the force deletion.
+        late = later(began, evidence.clocks.margin.total_seconds()) + _SECOND < when
+    if named is not None and not early and not late:
         cause, event = named
         clues = [of_event(event)]
         if cause is Cause.TAINT_EVICTION:
@@ -117,7 +121,8 @@ def gone_verdict(evidence: Evidence) -> EndVerdict:
         if cause is Cause.FORCE_DELETED and (before := cause_from_event(evidence, forced=False)) is not None:
             weights[before[0]] = Weight.SOME
         return weighed({**weights, cause: Weight.MUCH}, {cause: clues})
-    if began is not None and _is_static(evidence):
+    uids = {event.involved_object.uid for event in evidence.known_events.events} - {""}
+    if began is not None and uids and all(map(_STATIC_UID.fullmatch, uids)):
         # Static pods are critical: the kubelet does not evict them.
         kept = (one for one in _ends_by_kubelet(evidence, stops) if one.rule.family is not Family.EVICTION)
         others = dict.fromkeys(kept, Weight.POSSIBLE)
@@ -147,14 +152,6 @@ def gone_verdict(evidence: Evidence) -> EndVerdict:
     return weighed({**weights, Cause.NODE_REMOVED: Weight.MUCH}, {Cause.NODE_REMOVED: lost})
 
 
-def _is_late(evidence: Evidence, cause: Cause, when: datetime | None) -> bool:
-    """Whether the kubelet had begun to stop the pod for another reason before the force deletion."""
-    began = stopped_at(evidence)
-    if cause is not Cause.FORCE_DELETED or when is None or began is None:
-        return False
-    return later(began, evidence.clocks.margin.total_seconds()) + _SECOND < when
-
-
 def _never_stopped(evidence: Evidence) -> EndVerdict:
     """The verdict on a pod that ran and always restarts, on a node that does not respond: its kubelet stopped nothing.
 
@@ -182,7 +179,11 @@ def _by_controller(evidence: Evidence, stops: Sequence[Event], named: Mapping[Ca
     if not stops and not deletes_active(evidence):
         # No event shows that the kubelet stopped the containers.
         weights = dict.fromkeys(_OF_CONTAINERS, Weight.POSSIBLE)
-    before = _stopped_before(evidence, stops, named)
+    # Whether the kubelet had stopped the pod before its controller deleted it.
+    last = instant(stops[-1].last) if stops else None
+    asked = [when for clues in named.values() if (when := instant(clues[0].at)) is not None]
+    clocks = evidence.clocks
+    before = last is not None and asked and clocks.server_time(last) + clocks.margin + _SECOND < min(asked)
     unseen = evidence.events is not None and evidence.node_name and not stops
     if unseen and _has_events_of(evidence, _STATEFUL) and not _is_its_node(evidence):
         # Pods of a StatefulSet always restart: a container that ends by itself does not make the pod Failed.
@@ -203,14 +204,6 @@ def _has_events_of(evidence: Evidence, controllers: frozenset[str]) -> bool:
     return any(event.involved_object.kind in controllers for event in evidence.known_owner_events.events)
 
 
-def _stopped_before(evidence: Evidence, stops: Sequence[Event], named: Mapping[Cause, list[Clue]]) -> bool:
-    """Whether the kubelet had stopped the pod before its controller deleted it."""
-    last = instant(stops[-1].last) if stops else None
-    asked = [when for clues in named.values() if (when := instant(clues[0].at)) is not None]
-    clocks = evidence.clocks
-    return last is not None and bool(asked) and clocks.server_time(last) + clocks.margin + _SECOND < min(asked)
-
-
 def _ends_by_kubelet(evidence: Evidence, stops: Sequence[Event]) -> Iterator[Cause]:
     """The causes by which a kubelet ends a pod as Failed, without those that the evidence excludes."""
     if not _is_ready_since(evidence, stops):
@@ -226,12 +219,6 @@ def _is_ready_since(evidence: Evidence, stops: Sequence[Event]) -> bool:
     since = instant(ready.last_transition_time) if ready is not None and ready.status == "True" else None
     began = first_of(stops)
     return since is not None and began is not None and since < began
-
-
-def _is_static(evidence: Evidence) -> bool:
-    """Whether a pod that no longer exists was a static pod, by the uid in its events."""
-    uids = {event.involved_object.uid for event in evidence.known_events.events} - {""}
-    return bool(uids) and all(map(_STATIC_UID.fullmatch, uids))
 
 
 def _is_tainted(evidence: Evidence) -> bool:
@@ -284,13 +271,18 @@ def asked_at(evidence: Evidence) -> datetime | None:
 
 def _without_reason(evidence: Evidence, stops: Sequence[Event], began: datetime) -> EndVerdict:
     """The verdict on a pod that the kubelet stopped, if no event says why."""
-    weights = dict.fromkeys(_SILENT, Weight.SOME)
-    for cause in _excluded(evidence, stops, began):
-        del weights[cause]
+    excluded = set(excluded_controllers(evidence, _first(evidence), began))
+    if _is_ready_since(evidence, stops):
+        excluded.add(Cause.NODE_SHUTDOWN)
+    if _is_its_node(evidence):
+        excluded.add(Cause.NODE_REMOVED)
+    weights = dict.fromkeys(_SILENT - excluded, Weight.SOME)
     events = evidence.events
     if events is None or not (events.complete_since(began - _SECOND) and evidence.is_settled(began)):
         weights |= dict.fromkeys(_WITH_EVENTS, Weight.SOME)
-    weights |= dict.fromkeys(_failed_probes(evidence), Weight.SOME)
+    for event in evidence.known_events.named("Unhealthy"):
+        # If a pod must not restart, the kubelet stops all of its containers for a failed probe.
+        weights |= {cause: Weight.SOME for cause, words in UNHEALTHY.items() if words in event.message}
     if not any(_is_of_app(stop) for stop in stops):
         ran = any(map(_is_of_app, evidence.known_events.named(_STARTED)))
         weights[Cause.SIDECAR_STOPPED] = Weight.MUCH if ran else Weight.SOME
@@ -352,14 +344,6 @@ def _is_of_app(event: Event) -> bool:
     return event.involved_object.field_path.startswith(_APP)
 
 
-def _excluded(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Iterator[Cause]:
-    yield from excluded_controllers(evidence, _first(evidence), began)
-    if _is_ready_since(evidence, stops):
-        yield Cause.NODE_SHUTDOWN
-    if _is_its_node(evidence):
-        yield Cause.NODE_REMOVED
-
-
 def _is_its_node(evidence: Evidence) -> bool:
     """Whether the Node object on which the pod ran exists, and was not created since."""
     first, node = _first(evidence), evidence.node
@@ -383,9 +367,3 @@ def _made(evidence: Evidence) -> datetime | None:
         return None
     first, stopped = _first(evidence), first_of(evidence.known_events.stops())
     return first if first is None or stopped is None or first < stopped else stopped - _SOON
-
-
-def _failed_probes(evidence: Evidence) -> Iterator[Cause]:
-    """The probes that failed: if a pod must not restart, the kubelet then stops all of its containers."""
-    for event in evidence.known_events.named("Unhealthy"):
-        yield from (cause for cause, words in UNHEALTHY.items() if words in event.message)

@@ -46,7 +46,6 @@ from msgspec import Struct
 from podrules.api.features import CHANGES, minor_of
 from podrules.api.model.event import Event
 from podrules.api.model.instant import instant, later
-from podrules.api.model.node import Node
 from podrules.api.model.pod import ContainerRef, Pod
 from podrules.api.model.quantity import ZERO
 from podrules.ending.died.cause import Cause, Clue, EvidenceSource, Weight
@@ -278,36 +277,25 @@ def survivor(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) 
     most = container_resource_config(pod, ref).memory or evidence.pod_limit
     if ended is None or node is None or most is None:
         return None
-    capacity, total = _memory_of(node)
+    capacity = node.status.capacity.get(MEMORY, ZERO).value
+    # The smallest amount that scores may relate to is that of all pods.
+    total = min(capacity, node.status.allocatable.get(MEMORY, ZERO).value or capacity)
     own = container_oom_score_adjs(pod, capacity).get(ref.field)
     if own is None or not total:
         return None
     for other in evidence.neighbours or ():
         scores = container_oom_score_adjs(other, capacity)
-        for theirs in _running_since_before(other, ended):
+        for theirs in () if other.finished else other.containers():
+            status = status_of(other, theirs.container.name)
+            began = None if status is None else status.runs_since
+            if began is None or began >= ended:
+                continue
             adj = scores.get(theirs.field)
             # Its memory also counts; the amount is not known and counts as 0.
             if adj is not None and (adj.value - own.value) * total > 1000 * most:
                 meta = other.metadata
                 return Survivor(meta.namespace, meta.name, theirs.container.name, adj.value)
     return None
-
-
-def _memory_of(node: Node) -> tuple[int, int]:
-    """The memory for computing scores, and the smallest amount that they may relate to: that of all pods."""
-    status = node.status
-    capacity = status.capacity.get(MEMORY, ZERO).value
-    return capacity, min(capacity, status.allocatable.get(MEMORY, ZERO).value or capacity)
-
-
-def _running_since_before(pod: Pod, moment: datetime) -> Iterator[ContainerRef]:
-    if pod.finished:
-        return
-    for ref in pod.containers():
-        status = status_of(pod, ref.container.name)
-        began = None if status is None else status.runs_since
-        if began is not None and began < moment:
-            yield ref
 
 
 def _ended_together(evidence: Evidence, end: Termination) -> Iterator[Clue]:

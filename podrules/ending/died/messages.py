@@ -18,7 +18,6 @@ pkg/controller/tainteviction/taint_eviction.go, pkg/controller/podgc/gc_controll
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -175,15 +174,10 @@ def eviction_numbers(message: str) -> EvictionNumbers:
         resource=resource,
         threshold=met[1] if met else "",
         available=met[2] if met else "",
-        over=tuple(_over(f"{message} ")),
+        over=tuple(OverUse(name, what == "Pod", *amounts) for what, name, *amounts in _USED.findall(f"{message} ")),
         name=named[1] if named and not resource else "",
         limit=limit[1] if limit and not resource else "",
     )
-
-
-def _over(message: str) -> Iterator[OverUse]:
-    for what, name, used, requested in _USED.findall(message):
-        yield OverUse(name, what == "Pod", used, requested)
 
 
 def cause_of_kill(message: str) -> Cause | None:

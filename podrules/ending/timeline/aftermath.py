@@ -100,10 +100,7 @@ def ended_before(pod: Pod) -> Span | None:
 def stop_events(step: ContainerStop, longest: ContainerStop, grace: Grace) -> Iterator[TimelineEvent]:
     """The events of the stop of one container: preStop, SIGTERM, SIGKILL.
 
-    Args:
-        step: The stop with the current grace period.
-        longest: The stop with the period with which it may have begun; else the same.
-        grace: The grace period and the field that decided it.
+    ``longest``: the stop with the period with which it may have begun; else the same as ``step``.
     """
     name, hook = step.name, f"{step.field}.lifecycle.preStop.{step.pre_stop}"
     if step.pre_stop is not None:
@@ -187,16 +184,9 @@ def after_deletion(
 ) -> Aftermath:
     """The object and its replacement after a DELETE.
 
-    Args:
-        pod: The pod.
-        owner: Its controller.
-        deleted: When the object gets its deletionTimestamp.
-        ended: When its last process ended.
-        grace_seconds: ``metadata.deletionGracePeriodSeconds``.
-        silent: Whether its kubelet does not respond.
-        collected: Seconds within which pod garbage collection then removes the object; None: it does not.
-        unready: When the pod's Ready condition becomes False, if that is before the deletion.
-        swept_from: When garbage collection can remove it at the earliest.
+    In seconds: the object gets its deletionTimestamp at ``deleted``, its last process ends at ``ended``. Its Ready
+    condition becomes False at ``unready``, if that is before the deletion. Pod garbage collection removes the object
+    within ``collected``, from ``swept_from`` on; None: it does not. ``silent``: its kubelet does not respond.
     """
     swept = None if collected is None else deleted.or_later(swept_from).later(0, collected)
     gone = _object_removed(pod, owner, deleted, ended, grace_seconds, silent=silent, swept=swept, collected=collected)
@@ -227,10 +217,6 @@ def forced_detach(after: Aftermath, reach: Reach) -> tuple[Span, Span]:
     """When a silent node's volumes are detached: those that it lists as in use, and the others.
 
     The others wait only for the object; with the out-of-service taint all do.
-
-    Args:
-        after: What follows the deletion.
-        reach: Whether the node responds.
     """
     gone = next((event.span for event in after.events if event.what is EventKind.OBJECT_REMOVED), NEVER)
     return gone if reach.declared else gone.later(FORCE_DETACH_SECONDS), gone
@@ -241,10 +227,7 @@ def free_volumes(
 ) -> Iterator[TimelineEvent]:
     """When another node can use each volume; volumes for several pods need not wait and are left out.
 
-    Args:
-        guards: The guards of the volumes.
-        ended: When the pod's last process ended.
-        forced: The times of the forced detach, if its kubelet does not respond.
+    ``forced``: the times of the forced detach, if the kubelet of the pod does not respond.
     """
     for guard in guards:
         match guard.lock:

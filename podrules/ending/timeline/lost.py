@@ -66,10 +66,6 @@ def tolerations_of(pod: Pod, *, daemon: bool) -> tuple[Toleration, ...]:
 
     The DaemonSet controller adds one without a limit (AddOrUpdateDaemonPodTolerations); the admission plugin
     DefaultTolerationSeconds adds one with 300 s to a pod that names neither that key nor all keys.
-
-    Args:
-        pod: The pod as in its manifest.
-        daemon: Whether a DaemonSet creates it.
     """
     own = pod.spec.tolerations
     added = Toleration(key=UNREACHABLE, operator="Exists", effect=NO_EXECUTE)
@@ -96,15 +92,8 @@ def node_lost(
 ) -> WayTimeline:
     """The timeline of a pod on a node that stops responding.
 
-    Args:
-        pod: A pod on a node.
-        owner: Its controller.
-        guards: The guards of its volumes.
-        tolerations: The stored tolerations.
-        monitor: The grace of the control plane's node monitor.
-        noted: What its node records about past events.
-        deleted_after: For a deleted pod, seconds from the last heartbeat; 0 or less: before it.
-        fenced: For an out-of-service node, the time of the taint, in the same seconds.
+    ``deleted_after``: for a deleted pod, seconds from the last heartbeat; 0 or less: before it. ``fenced``: for an
+    out-of-service node, the time of the taint, in the same seconds.
     """
     heartbeat, unknown, tainted = _falls_silent(noted, monitor.seconds)
     deletion, signal = _deletion_and_signal(tolerations, tainted.span, deleted_after)
@@ -135,6 +124,8 @@ def node_lost(
         events.append(TimelineEvent.of(EventKind.OBJECT_REMOVED, NEVER, TimeRule.TOLERATED_FOR_EVER))
         notes.append(Note(Reminder.NODE_DELETED, ORPHANS_GONE_WITHIN, held))
     else:
+        early, silent = deleted.earliest, unknown.span.earliest
+        deleted_first = early is not None and silent is not None and early < silent
         after = after_deletion(
             pod,
             owner,
@@ -143,7 +134,8 @@ def node_lost(
             grace_seconds=given,
             silent=True,
             collected=collected_within(reach, deleted=True),
-            unready=_unready(unknown.span, deleted),
+            # The pod's Ready condition becomes False with the node's, unless the pod is deleted before.
+            unready=None if deleted_first else unknown.span,
         )
         events.append(signal)
         events += [*after.events, *free_volumes(guards, NEVER, forced=forced_detach(after, reach))]
@@ -207,12 +199,6 @@ def _deletion_and_signal(
     return deletion, TimelineEvent.of(EventKind.SIGTERM, Span(deleted_after, None), TimeRule.REQUESTED_BEFORE)
 
 
-def _unready(unknown: Span, deleted: Span) -> Span | None:
-    """When the pod's Ready condition becomes False, if before its deletion: together with the node's."""
-    early = deleted.earliest is not None and unknown.earliest is not None and deleted.earliest < unknown.earliest
-    return None if early else unknown
-
-
 def node_missing(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard]) -> WayTimeline:
     """The Node does not exist: pod garbage collection removes the pod without grace period; seconds count from now."""
     within = Span(0, ORPHANS_GONE_WITHIN)
@@ -220,17 +206,16 @@ def node_missing(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard]) -> W
     signal = TimelineEvent.of(EventKind.SIGTERM, NEVER, TimeRule.KUBELET_SILENT)
     events = (
         signal,
-        *map(_collected, after.events),
+        *(
+            # Pod garbage collection deletes the object with grace period 0.
+            replace(event, rule=TimeRule.POD_GC, field="spec.nodeName", seconds=ORPHANS_GONE_WITHIN)
+            if event.rule is TimeRule.GRACE_ZERO
+            else event
+            for event in after.events
+        ),
         *free_volumes(guards, NEVER, forced=forced_detach(after, Reach.GONE)),
     )
     return WayTimeline(way=Way.NODE_LOST, standing=Standing.UNDER_WAY, grace_seconds=0, events=events)
-
-
-def _collected(event: TimelineEvent) -> TimelineEvent:
-    """The end of the object with its reason: pod garbage collection deletes it with grace period 0."""
-    if event.rule is not TimeRule.GRACE_ZERO:
-        return event
-    return replace(event, rule=TimeRule.POD_GC, field="spec.nodeName", seconds=ORPHANS_GONE_WITHIN)
 
 
 def _deletion(tolerations: Sequence[Toleration], tainted: Span) -> TimelineEvent:

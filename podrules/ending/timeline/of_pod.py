@@ -70,10 +70,19 @@ def pod_timeline(facts: TimelineFacts) -> PodTimeline:
     silent = facts.reach is not None and facts.reach.reach.quiet
     first = _first(facts, silent=silent)
     order = [first, *(way for way in Way if way is not first)]
-    ways = tuple(
-        replace(_in_order(_way(way, facts, silent=silent)), began=_began(facts, way, silent=silent)) for way in order
-    )
-    return PodTimeline(ways, ways[0].began, silent, facts.budgets is not None)
+    gone = facts.reach is not None and facts.reach.reach is Reach.GONE
+
+    def place(event: TimelineEvent) -> tuple[bool, bool, int]:
+        # Events without a latest second, and those that never happen, are last.
+        return event.earliest is None, event.latest is None, event.latest or 0
+
+    ways = []
+    for way in order:
+        timeline, began = _way(way, facts, silent=silent), deleted_at(facts.pod) if way is Way.DELETE else None
+        if way is Way.NODE_LOST and silent and not gone and not facts.pod.finished:
+            began = _last_heartbeat(facts)
+        ways.append(replace(timeline, events=tuple(sorted(timeline.events, key=place)), began=began))
+    return PodTimeline(tuple(ways), ways[0].began, silent, facts.budgets is not None)
 
 
 def _with_second_delete(facts: TimelineFacts, timeline: WayTimeline) -> WayTimeline:
@@ -83,15 +92,6 @@ def _with_second_delete(facts: TimelineFacts, timeline: WayTimeline) -> WayTimel
         return timeline
     seconds = max(0, ceil(((facts.at or first) - first).total_seconds()))
     return second_delete(timeline, Span(seconds, seconds), kept=bool(holders(metadata.finalizers)))
-
-
-def _in_order(timeline: WayTimeline) -> WayTimeline:
-    """Sort the events by their latest second; events without one, and those that never happen, are last."""
-
-    def place(event: TimelineEvent) -> tuple[bool, bool, int]:
-        return event.earliest is None, event.latest is None, event.latest or 0
-
-    return replace(timeline, events=tuple(sorted(timeline.events, key=place)))
 
 
 def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
@@ -219,14 +219,6 @@ def _first(facts: TimelineFacts, *, silent: bool) -> Way:
     if pressures_of(node.status.conditions):
         return Way.EVICT_HARD
     return Way.DRAIN if node.spec.unschedulable else Way.DELETE
-
-
-def _began(facts: TimelineFacts, way: Way, *, silent: bool) -> datetime | None:
-    """When a way that is under way began; None: it is not under way."""
-    if way is Way.NODE_LOST:
-        gone = facts.reach is not None and facts.reach.reach is Reach.GONE
-        return _last_heartbeat(facts) if silent and not gone and not facts.pod.finished else None
-    return deleted_at(facts.pod) if way is Way.DELETE else None
 
 
 def _last_heartbeat(facts: TimelineFacts) -> datetime | None:
