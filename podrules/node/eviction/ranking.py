@@ -48,7 +48,7 @@ buildSignalToRankFunc) at v1.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from enum import Enum
 from functools import cmp_to_key
 from typing import Final
@@ -59,7 +59,6 @@ from podrules.api.features import REFERENCE, Features
 from podrules.api.model.kubelet import FsStats, PodStats
 from podrules.api.model.pod import Pod
 from podrules.api.model.quantity import ZERO, Quantity
-from podrules.api.model.storage import Volume
 from podrules.node.eviction.thresholds import INODES, PIDS, Signal
 from podrules.pod.priority import is_critical_pod, static_pod_uid
 from podrules.pod.resources import (
@@ -99,17 +98,15 @@ def stats_by_uid(stats: Iterable[PodStats]) -> StatsFunc:
 def pod_usage(pod: Pod, stats: PodStats, resource: str, measured: Collection[FsStatsType] = ()) -> int:
     """A pod's usage in bytes, inodes or processes; a missing measurement counts as 0.
 
-    Args:
-        pod: The pod.
-        stats: Its measurements.
-        resource: ``memory``, ``ephemeral-storage``, ``inodes`` or ``pids``.
-        measured: For the disk: the parts that the scarce filesystem stores.
+    The resource is ``memory``, ``ephemeral-storage``, ``inodes`` or ``pids``. For a disk, the parts in ``measured``
+    count, which the scarce filesystem stores.
     """
     if resource == MEMORY:
         return stats.memory.working_set_bytes or 0 if stats.memory else 0
     if resource == PIDS:
         return stats.process_stats.process_count or 0 if stats.process_stats else 0
-    return sum(_amount(fs, resource) for fs in _filesystems(pod, stats, measured))
+    known = [fs for fs in _filesystems(pod, stats, measured) if fs is not None]
+    return sum((fs.inodes_used if resource == INODES else fs.used_bytes) or 0 for fs in known)
 
 
 def request_quantity(pod: Pod, resource: str, *, features: Features = REFERENCE) -> Quantity:
@@ -132,18 +129,10 @@ def _filesystems(pod: Pod, stats: PodStats, measured: Collection[FsStatsType]) -
             yield container.logs
     if FsStatsType.LOCAL_VOLUME_SOURCE in measured:
         by_name = {volume.name: volume for volume in reversed(stats.volume_stats)}
-        yield from (by_name.get(volume.name) for volume in pod.spec.volumes if _is_local(volume))
-
-
-def _is_local(volume: Volume) -> bool:
-    on_disk = volume.empty_dir is not None and not volume.empty_dir.medium
-    return on_disk or any((volume.host_path, volume.config_map, volume.git_repo))
-
-
-def _amount(fs: FsStats | None, resource: str) -> int:
-    if fs is None:
-        return 0
-    return (fs.inodes_used if resource == INODES else fs.used_bytes) or 0
+        for volume in pod.spec.volumes:
+            on_disk = volume.empty_dir is not None and not volume.empty_dir.medium
+            if on_disk or any((volume.host_path, volume.config_map, volume.git_repo)):
+                yield by_name.get(volume.name)
 
 
 class StorageLimit(Struct, frozen=True, rename="camel"):
@@ -161,43 +150,21 @@ class StorageLimit(Struct, frozen=True, rename="camel"):
 
 
 def exceeded_storage_limit(pod: Pod, stats: PodStats, *, image_fs: bool, features: Features) -> StorageLimit | None:
-    """The first limit that a pod exceeds.
-
-    Args:
-        pod: The pod.
-        stats: Its measurements.
-        image_fs: Whether images have their own disk, which then also stores writable layers.
-        features: The rules of the kubelet's version.
-    """
-    sidecars = features.sidecar_storage_limits
-    return _empty_dir(pod, stats) or _whole_pod(pod, stats) or _container(pod, stats, image_fs, sidecars=sidecars)
-
-
-def _empty_dir(pod: Pod, stats: PodStats) -> StorageLimit | None:
+    """The first limit that a pod exceeds; ``image_fs``: images have their own disk, with the writable layers."""
     used = {volume.name: volume.used_bytes for volume in stats.volume_stats}
     for index, volume in enumerate(pod.spec.volumes):
-        limit = volume.empty_dir.size_limit if volume.empty_dir is not None else None
-        usage = used.get(volume.name)
-        if limit is not None and limit.sign > 0 and usage is not None and Quantity(usage) > limit:
-            message = f'Usage of EmptyDir volume "{volume.name}" exceeds the limit "{limit}". '
-            return StorageLimit(f"spec.volumes[{index}].emptyDir.sizeLimit", usage, limit.value, message)
-    return None
-
-
-def _whole_pod(pod: Pod, stats: PodStats) -> StorageLimit | None:
-    limit = pod_limits(pod).get(EPHEMERAL_STORAGE)
-    usage = _used(stats.ephemeral_storage)
-    if limit is None or Quantity(usage) <= limit:
-        return None
-    message = f"Pod ephemeral local storage usage exceeds the total limit of containers {limit}. "
-    return StorageLimit(f"spec.containers[*].resources.limits.{EPHEMERAL_STORAGE}", usage, limit.value, message)
-
-
-def _container(pod: Pod, stats: PodStats, image_fs: bool, *, sidecars: bool) -> StorageLimit | None:
+        most, usage = volume.empty_dir.size_limit if volume.empty_dir is not None else None, used.get(volume.name)
+        if most is not None and most.sign > 0 and usage is not None and Quantity(usage) > most:
+            message = f'Usage of EmptyDir volume "{volume.name}" exceeds the limit "{most}". '
+            return StorageLimit(f"spec.volumes[{index}].emptyDir.sizeLimit", usage, most.value, message)
+    whole, usage = pod_limits(pod).get(EPHEMERAL_STORAGE), _used(stats.ephemeral_storage)
+    if whole is not None and Quantity(usage) > whole:
+        message = f"Pod ephemeral local storage usage exceeds the total limit of containers {whole}. "
+        return StorageLimit(f"spec.containers[*].resources.limits.{EPHEMERAL_STORAGE}", usage, whole.value, message)
     limits = {
         ref.container.name: (ref.field, limit)
         for ref in pod.containers()
-        if (not ref.is_init or (sidecars and ref.is_sidecar))
+        if (not ref.is_init or (features.sidecar_storage_limits and ref.is_sidecar))
         and not (limit := ref.container.resources.limits.get(EPHEMERAL_STORAGE, ZERO)).is_zero
     }
     for measured in stats.containers:
@@ -321,20 +288,15 @@ def rank(
         (_ranked(pod, stats, signal, measured, features) for pod in pods),
         key=cmp_to_key(compare),
     )
-    return tuple(_places(ordered, comparators))
-
-
-def _places(
-    ordered: Sequence[RankedPod], comparators: Sequence[tuple[Comparator, _Compare]]
-) -> Iterable[EvictionPlace]:
     evictable = (place for place in ordered if not place.critical)
-    following = next(evictable, None)
+    following, places = next(evictable, None), []
     for place in ordered:
         decided = None
         if place is following:
             following = next(evictable, None)
             decided = next((name for name, by in comparators if following and by(place, following)), None)
-        yield EvictionPlace(place, decided)
+        places.append(EvictionPlace(place, decided))
+    return tuple(places)
 
 
 def _ranked(

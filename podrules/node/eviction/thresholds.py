@@ -340,26 +340,21 @@ def make_signal_observations(node: NodeStats) -> dict[Signal, SignalObservation]
 def thresholds_met(
     thresholds: Iterable[Threshold], observations: Observations, *, enforce_min_reclaim: bool = False
 ) -> tuple[Threshold, ...]:
-    """The thresholds that are met, with or without a grace period.
+    """The thresholds that are met, in the given order; a missing signal meets none.
 
-    Args:
-        thresholds: The thresholds; their order is kept.
-        observations: The observed signals; a missing signal meets no threshold.
-        enforce_min_reclaim: Whether `Threshold.min_reclaim` is added to the required amount.
+    ``enforce_min_reclaim``: `Threshold.min_reclaim` is added to the required amount.
     """
-    return tuple(
-        threshold
-        for threshold in thresholds
-        if (observed := observations.get(threshold.signal)) is not None
-        and _required(threshold, observed, enforce_min_reclaim=enforce_min_reclaim) > observed.available
-    )
-
-
-def _required(threshold: Threshold, observed: SignalObservation, *, enforce_min_reclaim: bool) -> Quantity:
-    wanted = threshold.value.of(observed.capacity.value)
-    if enforce_min_reclaim and threshold.min_reclaim is not None:
-        wanted += threshold.min_reclaim.of(observed.capacity.value)
-    return wanted
+    met = []
+    for threshold in thresholds:
+        observed = observations.get(threshold.signal)
+        if observed is None:
+            continue
+        wanted = threshold.value.of(observed.capacity.value)
+        if enforce_min_reclaim and threshold.min_reclaim is not None:
+            wanted += threshold.min_reclaim.of(observed.capacity.value)
+        if wanted > observed.available:
+            met.append(threshold)
+    return tuple(met)
 
 
 def _memory(memory: MemoryStats | None) -> SignalObservation | None:

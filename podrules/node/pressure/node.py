@@ -206,10 +206,13 @@ def node_pressure(
     thresholds = with_container_fs(thresholds, image_fs=disks.image_fs, container_fs=disks.container_fs)
     find = stats_by_uid(usage.summary.pods)
     stats = [(pod, find(pod)) for pod in active]
+    source = ThresholdSource.FILE if isinstance(config, KubeletFile) else ThresholdSource.KUBELET
+    if problem or config is None:
+        source = ThresholdSource.DEFAULTS
     return NodePressure(
         platform=platform,
         usage_source=usage.source,
-        threshold_source=_threshold_source(None if problem else config),
+        threshold_source=source,
         threshold_problem=problem,
         max_pod_grace_period_seconds=settings.eviction_max_pod_grace_period,
         disks=disks,
@@ -264,12 +267,6 @@ def _evictions(
     gaps = {pod.metadata.uid: pod for pod in evictable if unsure and find(pod) is None}
     ranked = [pod for pod in active if pod.metadata.uid not in gaps]
     return EvictionOrder(signal, rank(ranked, find, signal, disks, features=features), tuple(gaps.values()))
-
-
-def _threshold_source(config: KubeletConfiguration | None) -> ThresholdSource:
-    if config is None:
-        return ThresholdSource.DEFAULTS
-    return ThresholdSource.FILE if isinstance(config, KubeletFile) else ThresholdSource.KUBELET
 
 
 def _signals(source: UsageSource, disks: Disks) -> Iterator[Signal]:
@@ -410,18 +407,18 @@ class _Candidates:
 
 def _running(pod: Pod, stats: PodStats | None) -> Iterator[tuple[ContainerRef, ContainerStats | None]]:
     """The containers with a process: among the measured ones, or among all if there are no measurements."""
-    refs = {ref.container.name: ref for ref in pod.containers() if _may_run(pod, ref)}
+    refs = {
+        ref.container.name: ref
+        for ref in pod.containers()
+        # A measured container without a status runs.
+        if has_process(pod, ref) or status_of(pod, ref.container.name) is None
+    }
     for index, container in enumerate(pod.spec.ephemeral_containers):
         refs.setdefault(container.name, ContainerRef(container, f"spec.ephemeralContainers[{index}]", is_init=False))
     if stats is not None and stats.containers:
         yield from ((refs[measured.name], measured) for measured in stats.containers if measured.name in refs)
         return
     yield from ((ref, None) for ref in pod.containers() if has_process(pod, ref))
-
-
-def _may_run(pod: Pod, ref: ContainerRef) -> bool:
-    """Whether a container's measurement may be of a process: a measured container without a status runs."""
-    return has_process(pod, ref) or status_of(pod, ref.container.name) is None
 
 
 def _order(
