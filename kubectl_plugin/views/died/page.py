@@ -82,15 +82,19 @@ def end_verdict(report: EndReport, now: datetime | None) -> Verdict:
             return Verdict(VerdictCode.NOTHING_ENDED, Severity.TROUBLE, (unknown, "Its object shows no end."))
         return Verdict(VerdictCode.NOTHING_ENDED, Severity.FINE, ("Neither the pod nor a container has ended.",))
     said = list(_sentences(report, now))
-    cause = 2 if report.earlier and end.verdict.grade is not Grade.NOTHING else 1
-    sentences = (*said[:cause], *_runs_on(report), *said[cause:], *_still_runs(report, now))
-    return Verdict(_CODES[end.verdict.grade], _severity(end), sentences)
-
-
-def _severity(end: PodEnd) -> Severity:
+    if may_run_on(report):
+        # No event shows that the kubelet stopped a pod without an object.
+        where = f"{lost}, and no" if (lost := _lost_node(report)) else "No"
+        warning = f"{where} event shows that its kubelet stopped it: its processes may still run on {report.node}."
+        said.insert(2 if report.earlier and end.verdict.grade is not Grade.NOTHING else 1, warning)
+    asked, grace = instant(end.at), end.grace_seconds or 0
+    over = asked is not None and now is not None and now > later(asked, grace)
+    if end.running and over and not report.silent:
+        names = listed(end.running, _FEW)
+        said.append(f"It has not ended: its grace period of {grace} s is over, and these containers run: {names}.")
     one = end.container_end
     fine = end.verdict.cause is Cause.APPLICATION and one is not None and one.end is not None and not one.end.exit_code
-    return Severity.FINE if fine else Severity.TROUBLE
+    return Verdict(_CODES[end.verdict.grade], Severity.FINE if fine else Severity.TROUBLE, tuple(said))
 
 
 def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
@@ -123,7 +127,10 @@ def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
         yield from _also(end, "Also possible")
         return
     if end.verdict.grade is Grade.SEVERAL:
-        yield f"{_capital(_choice(sentences))}.{when}"
+        choice = f"one of these: {'; '.join(sentences)}"
+        if len(sentences) == 2:
+            choice = f"either {sentences[0]}, or {sentences[1]}"
+        yield f"{_capital(choice)}.{when}"
         yield f"{'Both fit' if len(sentences) == 2 else f'All {len(sentences)} fit'} the remaining evidence."
         yield from _also(end, "Also possible")
         return
@@ -149,28 +156,6 @@ def _lost_node(report: EndReport) -> str:
     return f"{report.node} does not answer" if report.silent else ""
 
 
-def _runs_on(report: EndReport) -> Iterator[str]:
-    """A warning that a pod without an object may still run: no event shows that its kubelet stopped it."""
-    if may_run_on(report):
-        where = f"{lost}, and no" if (lost := _lost_node(report)) else "No"
-        yield f"{where} event shows that its kubelet stopped it: its processes may still run on {report.node}."
-
-
-def _still_runs(report: EndReport, now: datetime | None) -> Iterator[str]:
-    """A warning that a deleted pod still has containers after its grace period."""
-    end, asked = report.end, instant(report.end.at)
-    if not end.running or asked is None or now is None or report.silent:
-        return
-    grace = end.grace_seconds or 0
-    if now > later(asked, grace):
-        names = listed(end.running, _FEW)
-        yield f"It has not ended: its grace period of {grace} s is over, and these containers run: {names}."
-
-
-def _choice(causes: list[str]) -> str:
-    return f"either {causes[0]}, or {causes[1]}" if len(causes) == 2 else f"one of these: {'; '.join(causes)}"
-
-
 def _capital(text: str) -> str:
     """The text as a sentence; names of programs stay as they are."""
     return text if text.startswith(_AGENTS) else text[:1].upper() + text[1:]
@@ -192,14 +177,17 @@ def last_end_lines(report: EndReport, now: datetime | None) -> tuple[str, ...]:
 def end_page(report: EndReport, now: datetime | None, *, wide: bool) -> Page:
     """The page of one pod."""
     verdict = end_verdict(report, now)
-    place = f", on {report.node}" if report.node else ""
+    place, fitting = f", on {report.node}" if report.node else "", report.end.verdict.others
+    others = [cause_sentence(one.cause, report) for one in fitting[:_FEW]]
+    if len(fitting) > _FEW:
+        others.append(f"less likely: {', '.join(CAUSES[one.cause].short for one in fitting[_FEW:])}")
     sections = (
         Section("Perhaps", (report.hint,) if report.hint else ()),
         Section(
-            _proof_label(end_is_known=report.end.verdict.grade is not Grade.NOTHING),
+            "Evidence" if report.end.verdict.grade is Grade.NOTHING else "Proof",
             tuple(_proof(report, now, wide=wide)),
         ),
-        Section("Also fits", tuple(_others(report)) if wide else ()),
+        Section("Also fits", tuple(others) if wide else ()),
         Section("What helps", end_remedies(report)),
         Section("Check", tuple(further_evidence(report))),
         Section("Containers", tuple(_containers(report, now))),
@@ -217,12 +205,8 @@ def end_page(report: EndReport, now: datetime | None, *, wide: bool) -> Page:
     )
 
 
-def _proof_label(*, end_is_known: bool) -> str:
-    return "Proof" if end_is_known else "Evidence"
-
-
 def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[str | Row]:
-    end = report.end
+    end, by_pod = report.end, report.preempted
     one = end.container_end
     for clue in end.verdict.clues:
         yield _clue_words(clue, now, wide=wide)
@@ -235,7 +219,10 @@ def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[s
         for clue in suspect.clues:
             if clue.where in {"reason", "exitCode"}:
                 continue
-            line = f"{_clue_words(clue, now, wide=wide)}{_preemptor(clue, report)}"
+            line = _clue_words(clue, now, wide=wide)
+            if clue.where == PREEMPTED and by_pod is not None and by_pod.by is not None and by_pod.uid in clue.says:
+                # The event names the pod by its uid.
+                line = f"{line} ({preemptor_name(by_pod)})"
             if line not in seen:
                 seen.add(line)
                 yield line
@@ -245,25 +232,11 @@ def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[s
         yield _clue_words(by, now, wide=wide)
     if one is not None and one.child_killed:
         yield "OOMKilled here: a process of the container, or its cgroup, ran out of memory while it ran"
-    yield from _clock_words(report)
-
-
-def _preemptor(clue: Clue, report: EndReport) -> str:
-    """The name of the pod that an event names by its uid."""
-    found = report.preempted
-    known = clue.where == PREEMPTED and found is not None and found.by is not None and found.uid in clue.says
-    return f" ({preemptor_name(found)})" if known and found is not None else ""
-
-
-def _clock_words(report: EndReport) -> Iterator[str]:
-    """A note that the times of its containers and of the kubelet's events are from another clock."""
-    ahead = timedelta(seconds=report.node_clock_ahead_seconds)
-    if not ahead:
-        return
-    # A late event looks like one from a clock that is behind.
-    side, late = ("ahead of", "") if ahead > timedelta() else ("behind", ", or its events came late")
-    said = f"the clock of {report.node or 'its node'} is {lasting(abs(ahead))} {side} the API server's{late}"
-    yield f"{said}: the times of the kubelet's events are the node's"
+    if ahead := timedelta(seconds=report.node_clock_ahead_seconds):
+        # A late event looks like one from a clock that is behind.
+        side, late = ("ahead of", "") if ahead > timedelta() else ("behind", ", or its events came late")
+        said = f"the clock of {report.node or 'its node'} is {lasting(abs(ahead))} {side} the API server's{late}"
+        yield f"{said}: the times of the kubelet's events are the node's"
 
 
 def _clue_words(clue: Clue, now: datetime | None, *, wide: bool) -> str:
@@ -280,14 +253,6 @@ def _end_words(end: Termination, one: ContainerEnd, now: datetime | None) -> str
     limit = None if own is None else str(own)
     end = replace(end, finished_at=one.at)
     return end_words(end, ObservedContainer(one.container, one.kind, StateKind.TERMINATED, memory_limit=limit), now)
-
-
-def _others(report: EndReport) -> Iterator[str | Row]:
-    for suspect in report.end.verdict.others[:_FEW]:
-        yield cause_sentence(suspect.cause, report)
-    left = [CAUSES[one.cause].short for one in report.end.verdict.others[_FEW:]]
-    if left:
-        yield f"less likely: {', '.join(left)}"
 
 
 def _containers(report: EndReport, now: datetime | None) -> Iterator[Row]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from kubectl_plugin.render.command import Command, qos
+from kubectl_plugin.render.command import qos
 from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.reports.end_report import EndReport
 from kubectl_plugin.reports.verdict import Severity, most_urgent
@@ -37,14 +37,10 @@ def ends_page(
     lacks: Sequence[UnreadInput] = (),
     gone_nodes: Mapping[str, Sequence[Pod]] = {},
 ) -> Page:
-    """The page of several ends.
+    """The page of several ends, the latest first, within ``since``; None: at any time.
 
-    Args:
-        reports: The ends, the latest first.
-        now: The present.
-        since: The time within which they ended; None if any.
-        lacks: What could not be read, so that more may have ended.
-        gone_nodes: The requested nodes that have no Node object, with the pods that name them.
+    ``lacks`` could not be read, so that more may have ended. ``gone_nodes`` are the requested nodes that have no Node
+    object, with the pods that name them.
     """
     within = f" in the last {lasting(since)}" if since is not None else ""
     ended = [one for one in reports if not one.end.never_began]
@@ -59,6 +55,7 @@ def ends_page(
     for one in reports:
         notes.add(one.version_notes)
     several = len({one.namespace for one in reports}) > 1
+    named = dict.fromkeys((one.namespace, one.name) for one in (*ended, *waiting)[:2])
     return Page(
         f"What ended: {_pods(ended)}{within}" if ended else "What ended",
         (*(_deleted_node_words(name, pods) for name, pods in gone_nodes.items()), *sentences, *assumed_words(lacks)),
@@ -72,7 +69,7 @@ def ends_page(
             notes.section(),
             Section("Unknown", unread_lines(lacks)),
         ),
-        tuple(_next((*ended, *waiting))),
+        tuple(qos("died pod/{}", name, namespace=namespace) for namespace, name in named),
     )
 
 
@@ -90,7 +87,16 @@ def _pods(reports: Sequence[EndReport]) -> str:
 
 def _table(title: str, reports: Sequence[EndReport], now: datetime | None, *, several: bool) -> Table:
     headings = ("NAMESPACE",) if several else ()
-    rows = tuple(tuple(_cells(one, now, everywhere=several)) for one in reports[:_MOST])
+    rows = tuple(
+        (
+            when_words(one.end.at, now) or "-",
+            _GRADES[one.end.verdict.grade],
+            short_verdict(one),
+            *((one.namespace,) if several else ()),
+            f"{one.name}{f'/{one.end.container}' if one.end.container else ''}",
+        )
+        for one in reports[:_MOST]
+    )
     return Table(title, ("WHEN", "GRADE", "CAUSE", *headings, "POD/CONTAINER"), rows)
 
 
@@ -126,17 +132,3 @@ def cause_counts(reports: Sequence[EndReport]) -> list[tuple[str, int]]:
 def short_verdict(report: EndReport) -> str:
     """``own memory limit``; ``own memory limit or node out of memory``."""
     return causes_words((one.cause for one in report.end.verdict.suspects), report.end.evictor)
-
-
-def _cells(report: EndReport, now: datetime | None, *, everywhere: bool) -> Iterator[str]:
-    yield when_words(report.end.at, now) or "-"
-    yield _GRADES[report.end.verdict.grade]
-    yield short_verdict(report)
-    if everywhere:
-        yield report.namespace
-    yield f"{report.name}{f'/{report.end.container}' if report.end.container else ''}"
-
-
-def _next(reports: Sequence[EndReport]) -> Iterator[Command]:
-    for namespace, name in dict.fromkeys((one.namespace, one.name) for one in reports[:2]):
-        yield qos("died pod/{}", name, namespace=namespace)

@@ -56,20 +56,28 @@ def timeline_page(report: PodReport, timeline: PodTimeline, *, now: datetime | N
     node = report.status.node if report.status else None
     parts: list[Section | Table] = []
     shown: list[WayTimeline] = []
+    schedules: list[object] = []
     same: list[Row] = []
     for entry in (one for one in timeline.ways if one.events):
-        like = next((other for other in shown if _alike(entry, other)), None)
+        # The same events may happen at the same times for other reasons.
+        schedule = [(event.what, event.subject, event.earliest, event.latest) for event in entry.events]
+        like = next((other for other, known in zip(shown, schedules, strict=True) if known == schedule), None)
         if like is not None:
             condition = _condition(entry)
             same.append(Row((entry.way.value, f"as {like.way.value}{f'; {condition}' if condition else ''}")))
         else:
             shown.append(entry)
+            schedules.append(schedule)
             parts += _way_parts(entry, entry.began, now)
     about_node = node_sentences(report.status, now)
     urgency = most_urgent(part.severity for part in about_node)
     ruled_out = [entry for entry in timeline.ways if not entry.events]
     closed = [_standing_row(entry) for entry in ruled_out if entry.standing not in NOT_KNOWN]
     unknown = [_standing_row(entry) for entry in ruled_out if entry.standing in NOT_KNOWN]
+    commands: list[Command] = []
+    if report.status is not None:
+        commands = [qos("partitions")] if timeline.silent else []
+        commands.append(qos("explain pod/{}", report.name, namespace=report.namespace))
     refused = not timeline.budgets_known and any(entry.way is Way.DRAIN and entry.events for entry in timeline.ways)
     budgets = ["whether a PodDisruptionBudget refuses a drain"] if refused else []
     parts += [
@@ -89,7 +97,7 @@ def timeline_page(report: PodReport, timeline: PodTimeline, *, now: datetime | N
         ),
         severity=Severity.TROUBLE if timeline.silent else urgency,
         parts=tuple(parts),
-        next_commands=tuple(_next_commands(report, timeline)),
+        next_commands=tuple(commands),
     )
 
 
@@ -100,15 +108,6 @@ def _standing_row(entry: WayTimeline) -> Row:
 def _node_is_deleted(entry: WayTimeline) -> bool:
     """Whether the node is lost permanently, without a Node object."""
     return entry.way is Way.NODE_LOST and entry.standing is Standing.UNDER_WAY
-
-
-def _alike(entry: WayTimeline, other: WayTimeline) -> bool:
-    """Whether the same events happen at the same times; their reasons may differ."""
-
-    def schedule(one: WayTimeline) -> list[tuple[object, ...]]:
-        return [(event.what, event.subject, event.earliest, event.latest) for event in one.events]
-
-    return schedule(entry) == schedule(other)
 
 
 def _refusal(entry: WayTimeline) -> str:
@@ -234,10 +233,11 @@ def _way_parts(entry: WayTimeline, began: datetime | None, now: datetime | None)
         plain = tuple((_seconds(event), *_words(event)) for event in entry.events)
         yield Table(title, ("seconds", "what", "why"), plain, right=frozenset({0}))
     else:
-        rows = [
-            (_seconds(event), _time(event, began, now), *_words(event, overdue=_overdue(event, entry, now)))
-            for event in entry.events
-        ]
+        rows = []
+        for event in entry.events:
+            # The time of day of the latest second.
+            time = "" if event.latest is None else clock(later(began, event.latest), now).removesuffix(" UTC")
+            rows.append((_seconds(event), time, *_words(event, overdue=_overdue(event, entry, now))))
         passed = sum(1 for event in entry.events if _passed(event, began, now))
         if now is not None:
             rows.insert(passed, ("", clock(now, now).removesuffix(" UTC"), "now", ""))
@@ -267,13 +267,6 @@ def _seconds(event: TimelineEvent) -> str:
     return str(event.earliest) if event.earliest == event.latest else f"{event.earliest}-{event.latest}"
 
 
-def _time(event: TimelineEvent, began: datetime, now: datetime | None) -> str:
-    """The time of day of the latest second."""
-    if event.latest is None:
-        return ""
-    return clock(later(began, event.latest), now).removesuffix(" UTC")
-
-
 def _passed(event: TimelineEvent, began: datetime, now: datetime | None) -> bool:
     return now is not None and event.latest is not None and later(began, event.latest) <= now
 
@@ -299,14 +292,6 @@ def _still_stops(entry: WayTimeline, now: datetime | None) -> bool:
     return entry.began is not None and any(_passed(event, entry.began, now) for event in stops)
 
 
-def _next_commands(report: PodReport, timeline: PodTimeline) -> Iterator[Command]:
-    if report.status is None:
-        return
-    if timeline.silent:
-        yield qos("partitions")
-    yield qos("explain pod/{}", report.name, namespace=report.namespace)
-
-
 _WIDTH: Final = 60
 _LABEL: Final = 18
 _HOOK, _WAITS, _RUNS, _STOPPING, _KILL, _OPEN = "p", "w", "=", "-", "K", ">"
@@ -321,12 +306,7 @@ _LEGEND: Final = {
 
 
 def bar_table(entry: WayTimeline, *, overdue: bool) -> Table | None:
-    """The drawing; None when everything is at once or never.
-
-    Args:
-        entry: The way that is drawn.
-        overdue: Whether the object should be gone and still exists.
-    """
+    """The drawing; None when all is at once or never; ``overdue``: the object should be gone and still exists."""
     end = max((event.latest or event.earliest or 0 for event in entry.events), default=0)
     if end <= 0:
         return None
