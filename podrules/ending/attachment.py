@@ -222,7 +222,11 @@ def volume_position(pod: Pod, facts: VolumeFacts, reach: Iterable[NodeReach]) ->
     own = attached.get(pod.spec.node_name)
     is_attached = own.status.attached if own is not None else pod.spec.node_name in facts.attached_to
     if facts.attachable and not is_attached:
-        return _attach(pod, facts, own)
+        made = instant(own.metadata.creation_timestamp) if own is not None else None
+        error = own.status.attach_error if own is not None else None
+        does = WaitsFor.DRIVER if csi_source(facts.volume) is not None else WaitsFor.CONTROLLER
+        text = error.message if error is not None else ""
+        return _position(facts, MoveStep.ATTACH, does, pod.spec.node_name, since=made, error=text)
     return _position(facts, MoveStep.START, WaitsFor.OWN_KUBELET, pod.spec.node_name)
 
 
@@ -236,7 +240,9 @@ def _stop(pod: Pod, facts: VolumeFacts, holders: Sequence[Pod], by_node: dict[st
         waits = WaitsFor.POD_GC
     elif reach.quiet and reach is not Reach.OUT_OF_SERVICE:
         waits = WaitsFor.SILENT_KUBELET
-    names = tuple(_name(user, pod) for user in holders if user.spec.node_name == node)
+    own = pod.metadata.namespace
+    there = [user.metadata for user in holders if user.spec.node_name == node]
+    names = tuple(meta.name if meta.namespace == own else f"{meta.namespace}/{meta.name}" for meta in there)
     due = facts.collected_by.get(holder.metadata.name)
     rollout = deleted is None and _is_older(holder, pod)
     more = {"since": deleted, "reach": reach, "rollout": rollout, "collected_by": due}
@@ -279,21 +285,8 @@ def forced_by(pod: Pod, claim: str, node: NodeReach) -> datetime | None:
     return max(forced, node.since or forced)
 
 
-def _attach(pod: Pod, facts: VolumeFacts, own: VolumeAttachment | None) -> VolumePosition:
-    made = instant(own.metadata.creation_timestamp) if own is not None else None
-    error = own.status.attach_error if own is not None else None
-    does = WaitsFor.DRIVER if csi_source(facts.volume) is not None else WaitsFor.CONTROLLER
-    text = error.message if error is not None else ""
-    return _position(facts, MoveStep.ATTACH, does, pod.spec.node_name, since=made, error=text)
-
-
 def _position(facts: VolumeFacts, step: MoveStep, waits_for: WaitsFor, node: str, **more: Any) -> VolumePosition:
     return VolumePosition(facts.name, facts.claim, facts.volume.metadata.name, step, waits_for, node, **more)
-
-
-def _name(user: Pod, pod: Pod) -> str:
-    own = user.metadata.namespace == pod.metadata.namespace
-    return user.metadata.name if own else f"{user.metadata.namespace}/{user.metadata.name}"
 
 
 def has_started(pod: Pod) -> bool:

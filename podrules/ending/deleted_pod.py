@@ -198,10 +198,14 @@ def stop_plan(pod: Pod, option_seconds: int | None = None, *, quiet: bool = Fals
     processes = _may_have_processes(pod, quiet=quiet)
     longest = max(grace.seconds, 1) if pod.metadata.deletion_timestamp is None else grace_of(pod).longest
     steps = container_stops(pod, longest) if processes and not static else ()
+    at_once = grace.seconds == 0
+    if pod.metadata.deletion_timestamp is not None:
+        # Only a first DELETE depends on running processes: a later one must request grace period 0 itself.
+        at_once = not pod.metadata.deletion_grace_period_seconds or option_seconds == 0
     return StopPlan(
         grace=grace,
         static=static,
-        object_removed_at_once=_removed_at_once(pod, grace, option_seconds),
+        object_removed_at_once=at_once and not pod.metadata.finalizers,
         processes=processes,
         containers=steps,
         sigkill_latest=max((step.sigkill_latest for step in steps), default=0),
@@ -223,15 +227,6 @@ def _grace_of_delete(pod: Pod, option_seconds: int | None) -> TerminationGrace:
     if option_seconds is None or asked.seconds >= current:
         return TerminationGrace(current, GraceSource.DELETED_BEFORE)
     return asked
-
-
-def _removed_at_once(pod: Pod, grace: TerminationGrace, option_seconds: int | None) -> bool:
-    if pod.metadata.finalizers:
-        return False
-    if pod.metadata.deletion_timestamp is None:
-        return grace.seconds == 0
-    # Only a first DELETE depends on running processes: a later one must request grace period 0 itself.
-    return not pod.metadata.deletion_grace_period_seconds or option_seconds == 0
 
 
 def _is_static(pod: Pod) -> bool:

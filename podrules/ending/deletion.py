@@ -80,6 +80,11 @@ def members(pod: Pod, replicas: int, siblings: Iterable[Pod], answers: Callable[
     )
     alive = [other for other in others if other.is_ready and other.metadata.deletion_timestamp is None]
     ready = {other.metadata.name: answers(other.spec.node_name) for other in alive}
+    # ``etcd`` for image ``registry.k8s.io/etcd:3.6``.
+    images = (container.image.partition("@")[0].rpartition("/")[2] for container in pod.spec.containers)
+    names = {pod.metadata.labels.get("app.kubernetes.io/name"), *(image.partition(":")[0] for image in images)}
+    known = (entry for keys, entry in _APPLICATIONS.items() if not names.isdisjoint(keys.split()))
+    application = next(known, (None, "", ""))
     return Members(
         owner.name,
         replicas,
@@ -87,16 +92,8 @@ def members(pod: Pod, replicas: int, siblings: Iterable[Pod], answers: Callable[
         tuple(other.metadata.name for other in others if other.metadata.name not in ready),
         replicas // 2 + 1,
         tuple(name for name, live in ready.items() if not live),
-        *_application(pod),
+        *application,
     )
-
-
-def _application(pod: Pod) -> tuple[bool | None, str, str]:
-    """The entry for the pod's application: ``etcd`` for image ``registry.k8s.io/etcd:3.6``."""
-    images = (container.image.partition("@")[0].rpartition("/")[2] for container in pod.spec.containers)
-    names = {pod.metadata.labels.get("app.kubernetes.io/name"), *(image.partition(":")[0] for image in images)}
-    known = (entry for keys, entry in _APPLICATIONS.items() if not names.isdisjoint(keys.split()))
-    return next(known, (None, "", ""))
 
 
 def is_force_deletion(pod: Pod, option_seconds: int | None) -> bool:

@@ -325,15 +325,15 @@ def second_writers(deployment: Workload, pod: Pod, guards: Iterable[WriterGuard]
         return None
     one_node = is_for_one_node(pod) or any(guard.lock is WriterLock.NODE for guard in found)
     if one_node:
-        found = tuple(replace(one, lock=WriterLock.NODE) if _is_of_nodes(one) else one for one in found)
+        # These guards exclude pods on other nodes, but not those on one node.
+        kinds = {WriterLock.ATTACHMENT, WriterLock.CONTROLLER, WriterLock.FOLDER}
+        of_claim = (WriterLock.UNKNOWN, (READ_WRITE_ONCE,))
+        found = tuple(
+            replace(one, lock=WriterLock.NODE) if one.lock in kinds or (one.lock, one.access_modes) == of_claim else one
+            for one in found
+        )
     surges = None if strategy.type == "Recreate" else bool(surge_of(strategy, replicas))
     return SecondWriters(surges, replicas, one_node, eviction_after(pod.spec.tolerations, (_SILENT,)) is None, found)
-
-
-def _is_of_nodes(guard: WriterGuard) -> bool:
-    """Whether the guard of a volume excludes pods on other nodes, but not those on one node."""
-    of_claim = guard.lock is WriterLock.UNKNOWN and guard.access_modes == (READ_WRITE_ONCE,)
-    return of_claim or guard.lock in {WriterLock.ATTACHMENT, WriterLock.CONTROLLER, WriterLock.FOLDER}
 
 
 def surge_of(strategy: UpdateStrategy, replicas: int) -> int | None:

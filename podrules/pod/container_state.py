@@ -162,7 +162,14 @@ def observed_containers(pod: Pod, platform: Platform) -> tuple[ObservedContainer
     linux = platform is Platform.LINUX
     statuses = ((ref, status_of(pod, ref.container.name)) for ref in pod.containers())
     return tuple(
-        _observed(ref.container, _kind(ref), status, linux=linux) for ref, status in statuses if status is not None
+        _observed(
+            ref.container,
+            ContainerKind.SIDECAR if ref.is_sidecar else ContainerKind.INIT if ref.is_init else ContainerKind.APP,
+            status,
+            linux=linux,
+        )
+        for ref, status in statuses
+        if status is not None
     )
 
 
@@ -176,10 +183,6 @@ def observed_ephemeral(pod: Pod, platform: Platform) -> tuple[ObservedContainer,
     return tuple(
         _observed(one, ContainerKind.EPHEMERAL, status, linux=linux) for one, status in statuses if one is not None
     )
-
-
-def _kind(ref: ContainerRef) -> ContainerKind:
-    return ContainerKind.SIDECAR if ref.is_sidecar else ContainerKind.INIT if ref.is_init else ContainerKind.APP
 
 
 def _observed(own: Container, kind: ContainerKind, status: ContainerStatus, *, linux: bool) -> ObservedContainer:

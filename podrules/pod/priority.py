@@ -172,11 +172,7 @@ def reserved_name_problem(name: str, value: int, *, global_default: bool) -> str
 
 
 def _resolved(found: PriorityClass, source: PrioritySource) -> ResolvedPriority:
-    return ResolvedPriority(found.metadata.name, found.value, _policy(found), source)
-
-
-def _policy(found: PriorityClass) -> str:
-    return found.preemption_policy or PREEMPT_LOWER_PRIORITY
+    return ResolvedPriority(found.metadata.name, found.value, found.preemption_policy or PREEMPT_LOWER_PRIORITY, source)
 
 
 def _forbidden(name: str, problem: str) -> str:

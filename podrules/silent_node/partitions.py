@@ -330,6 +330,7 @@ def _node_down(reach: NodeReach, node: Node | None, zone: ZoneHealth, facts: Par
 
     pods = [pod for pod in facts.pods if pod.spec.node_name == reach.name and hangs_on_its_node(pod)]
     attached = attached_volumes(reach.name, node, facts.attachments, facts.volumes.values())
+    down = (_pod_down(pod, (reach, node), evicted(pod), attached, facts) for pod in pods)
     return NodeDown(
         reach=reach,
         ready=ready,
@@ -340,7 +341,7 @@ def _node_down(reach: NodeReach, node: Node | None, zone: ZoneHealth, facts: Par
         out_of_service_at=taint_added(node, OUT_OF_SERVICE),
         taints=tuple(taint.text for taint in node.spec.taints) if node is not None else (),
         zone=zone,
-        pods=tuple(sorted((_pod_down(pod, (reach, node), evicted(pod), attached, facts) for pod in pods), key=_rank)),
+        pods=tuple(sorted(down, key=lambda pod: tuple(compare(pod) for compare in RANKING))),
         budgets=tuple(sorted(_standings(pods, facts.budgets), key=lambda entry: entry.healthy - entry.needed)),
         attachments=tuple(_held_attachments(reach, node, pods, attached, facts)),
         pending=tuple(_pending(node, facts)) if node is not None else (),
@@ -355,10 +356,6 @@ def _pending(node: Node, facts: PartitionFacts) -> Iterator[PendingHere]:
         used = next((use.claim for use in claimed_volumes(pod) if (namespace, use.claim) in here), "")
         if used and pod.metadata.deletion_timestamp is None:
             yield PendingHere(f"{namespace}/{name}", used)
-
-
-def _rank(pod: PodDown) -> tuple[object, ...]:
-    return tuple(compare(pod) for compare in RANKING)
 
 
 RANKING: Final[tuple[Callable[[PodDown], object], ...]] = (

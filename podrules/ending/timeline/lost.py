@@ -191,7 +191,17 @@ def _deletion_and_signal(
     """The deletion, and whether the kubelet may still have signalled its processes."""
     silent = TimelineEvent.of(EventKind.SIGTERM, NEVER, TimeRule.KUBELET_SILENT)
     if deleted_after is None:
-        return _deletion(tolerations, tainted), silent
+        after = eviction_after(tolerations, [_UNREACHABLE_TAINT])
+        used = (index for index, one in enumerate(tolerations) if tolerates_taint(one, _UNREACHABLE_TAINT))
+        index = next(used, None)
+        span, rule, field, seconds = tainted, TimeRule.NOT_TOLERATED, "spec.tolerations", None
+        if index is not None and after is None:
+            span, rule, field = NEVER, TimeRule.TOLERATED_FOR_EVER, f"spec.tolerations[{index}]"
+        elif index is not None and after is not None:
+            seconds = int(after.total_seconds())
+            span, rule = tainted.later(seconds), TimeRule.TOLERATION_SECONDS
+            field = f"spec.tolerations[{index}].tolerationSeconds"
+        return TimelineEvent.of(EventKind.DELETED, span, rule, field=field, seconds=seconds), silent
     at = Span(deleted_after, deleted_after)
     deletion = TimelineEvent.of(EventKind.DELETED, at, TimeRule.DELETED_BEFORE, field="metadata.deletionTimestamp")
     if deleted_after > 0:
@@ -216,20 +226,3 @@ def node_missing(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard]) -> W
         *free_volumes(guards, NEVER, forced=forced_detach(after, Reach.GONE)),
     )
     return WayTimeline(way=Way.NODE_LOST, standing=Standing.UNDER_WAY, grace_seconds=0, events=events)
-
-
-def _deletion(tolerations: Sequence[Toleration], tainted: Span) -> TimelineEvent:
-    """When the taint deletes the pod."""
-    after = eviction_after(tolerations, [_UNREACHABLE_TAINT])
-    used = next((index for index, entry in enumerate(tolerations) if tolerates_taint(entry, _UNREACHABLE_TAINT)), None)
-    if used is None:
-        return TimelineEvent.of(EventKind.DELETED, tainted, TimeRule.NOT_TOLERATED, field="spec.tolerations")
-    if after is None:
-        return TimelineEvent.of(
-            EventKind.DELETED, NEVER, TimeRule.TOLERATED_FOR_EVER, field=f"spec.tolerations[{used}]"
-        )
-    seconds = int(after.total_seconds())
-    field = f"spec.tolerations[{used}].tolerationSeconds"
-    return TimelineEvent.of(
-        EventKind.DELETED, tainted.later(seconds), TimeRule.TOLERATION_SECONDS, field=field, seconds=seconds
-    )
