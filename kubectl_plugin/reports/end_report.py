@@ -23,6 +23,8 @@ from podrules.pod.versions import VersionNote, Versions, version_notes
 from podrules.scheduling.placement.preemption_victims import PreemptionRecord
 from podrules.workload.evictors import Evictor
 
+_SCALED: Final = frozenset({"ReplicaSet", "ReplicationController"})
+
 
 class ContainerSpec(Struct, frozen=True, rename="camel"):
     """The fields of a container's spec that affect its end."""
@@ -91,9 +93,6 @@ class EndReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     def container_spec(self) -> ContainerSpec | None:
         """The spec of the container that ended; None: the pod as a whole ended, or it is not known."""
         return next((one for one in self.containers if one.name == self.end.container), None)
-
-
-_SCALED: Final = frozenset({"ReplicaSet", "ReplicationController"})
 
 
 def end_report(

@@ -93,6 +93,9 @@ _REMOVED: Final = {"cephfs": "CephFS", "glusterfs": "GlusterFS", "rbd": "Ceph RB
 """In-tree sources with removed plugins."""
 REMOVED_SINCE: Final = {"CephFS": "1.31", "GlusterFS": "1.26", "Ceph RBD": "1.31"}
 """By backend: the first version with a kubelet that no longer mounts it."""
+_ALONE: Final = frozenset({(READ_WRITE_ONCE_POD,), ("ReadOnlyMany",)})
+"""Access modes with which there is no second writer."""
+_SILENT: Final = Taint(key=UNREACHABLE, effect=NO_EXECUTE)
 
 
 class WriterLock(Enum):
@@ -288,11 +291,6 @@ def _names_of_node(selector: NodeSelector | None) -> set[tuple[str, str]]:
     ]
     found = {label for labels in named for label in labels}
     return found if all(named) and len({value for _, value in found}) == 1 else set()
-
-
-_ALONE: Final = frozenset({(READ_WRITE_ONCE_POD,), ("ReadOnlyMany",)})
-"""Access modes with which there is no second writer."""
-_SILENT: Final = Taint(key=UNREACHABLE, effect=NO_EXECUTE)
 
 
 class SecondWriters(Struct, frozen=True, rename="camel"):

@@ -60,6 +60,13 @@ _RATE: Final = 0.1
 _SECONDARY_RATE: Final = 0.01
 _ZONE_LABELS: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 _REGION_LABELS: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+TAINT: Final = Taint(OUT_OF_SERVICE, "nodeshutdown", NO_EXECUTE)
+GC_CHECK_PERIOD: Final = 20
+"""Seconds (gcCheckPeriod)."""
+_QUARANTINE: Final = 40
+"""Seconds (quarantineTime)."""
+ORPHANS_GONE_WITHIN: Final = 2 * GC_CHECK_PERIOD + _QUARANTINE
+"""Seconds after the deletion of a Node: two checks of the controller, with the quarantine between them."""
 
 
 class MonitorGrace(NamedTuple):
@@ -193,16 +200,6 @@ def eviction(
     if zone.rate:
         return then
     return Eviction(None, then.tolerated, held_back=True) if then.comes and not now.comes else now
-
-
-TAINT: Final = Taint(OUT_OF_SERVICE, "nodeshutdown", NO_EXECUTE)
-
-GC_CHECK_PERIOD: Final = 20
-"""Seconds (gcCheckPeriod)."""
-_QUARANTINE: Final = 40
-"""Seconds (quarantineTime)."""
-ORPHANS_GONE_WITHIN: Final = 2 * GC_CHECK_PERIOD + _QUARANTINE
-"""Seconds after the deletion of a Node: two checks of the controller, with the quarantine between them."""
 
 
 def collected_within(reach: Reach | None, *, deleted: bool) -> int | None:

@@ -41,6 +41,13 @@ from msgspec import Struct
 from podrules.api.model.pod import Container, ContainerRef, ContainerStateTerminated, ContainerStatus, Pod
 from podrules.pod.platform import Platform
 
+OOM_KILLED: Final = "OOMKilled"
+STATUS_UNKNOWN: Final = "ContainerStatusUnknown"
+_SIGNALS: Final = 64
+_SIGNAL_BASE: Final = 128
+_MEMORY: Final = "memory"
+_NO_TIMES: Final = ("0001-01-01T00:00:00", "1970-01-01T00:00:00")
+
 
 def status_of(pod: Pod, name: str) -> ContainerStatus | None:
     """The kubelet's report on a container; None: no report."""
@@ -78,14 +85,6 @@ def _runs(pod: Pod, ref: ContainerRef, status: ContainerStatus | None) -> bool:
     if status is None:
         return not ref.is_init or ref.is_sidecar
     return status.state.running is not None
-
-
-OOM_KILLED: Final = "OOMKilled"
-STATUS_UNKNOWN: Final = "ContainerStatusUnknown"
-_SIGNALS: Final = 64
-_SIGNAL_BASE: Final = 128
-_MEMORY: Final = "memory"
-_NO_TIMES: Final = ("0001-01-01T00:00:00", "1970-01-01T00:00:00")
 
 
 class ContainerKind(Enum):

@@ -58,6 +58,8 @@ from podrules.pod.platform import pod_platform
 _COMPLETED: Final = "Completed"
 _GATED: Final = "SchedulingGated"
 _NODE_LOST: Final = "NodeLost"
+PASSES: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
+"""The reasons of a container that waits without a problem."""
 
 
 def kubectl_status(pod: Pod) -> str:
@@ -147,10 +149,6 @@ def last_restart(pod: Pod) -> str | None:
     status = pod.status
     ends = (one.last_state.terminated for one in (*status.init_container_statuses, *status.container_statuses))
     return max((end.finished_at for end in ends if end is not None and end.finished_at), default=None)
-
-
-PASSES: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
-"""The reasons of a container that waits without a problem."""
 
 
 class TroubleKind(Enum):

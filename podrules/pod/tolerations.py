@@ -61,6 +61,8 @@ _PASSED_OVER: Final = tuple(
     for name in ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
 )
 _NETWORK: Final = Toleration("node.kubernetes.io/network-unavailable", "Exists", "", NO_SCHEDULE)
+DEFAULT_TOLERATION_SECONDS: Final = 300
+"""The default toleration of the taints of a lost node (--default-unreachable-toleration-seconds)."""
 
 
 def tolerates_taint(toleration: Toleration | DeviceToleration, taint: Taint | DeviceTaint) -> bool:
@@ -94,10 +96,6 @@ def with_daemon_tolerations(own: Sequence[Toleration], *, host_network: bool) ->
         found = [added if same else entry for entry, same in zip(found, alike, strict=True)]
         found += [] if any(alike) else [added]
     return tuple(found)
-
-
-DEFAULT_TOLERATION_SECONDS: Final = 300
-"""The default toleration of the taints of a lost node (--default-unreachable-toleration-seconds)."""
 
 
 class Eviction(Struct, frozen=True, rename="camel"):

@@ -71,6 +71,12 @@ _LOST: Final = {
     MissingEvidence.KUBELET_UNREAD: "the kubelet's configuration, which distinguishes cgroup v1 from v2",
     MissingEvidence.NEIGHBOURS_UNREAD: "the other pods of its node, which show which container the kernel kills first",
 }
+_KINDS: Final = {
+    ContainerKind.APP: "",
+    ContainerKind.INIT: " (init)",
+    ContainerKind.SIDECAR: " (sidecar)",
+    ContainerKind.EPHEMERAL: " (ephemeral)",
+}
 
 
 def end_verdict(report: EndReport, now: datetime | None) -> Verdict:
@@ -264,14 +270,6 @@ def _containers(report: EndReport, now: datetime | None) -> Iterator[Row]:
         if one.container == report.end.container:
             continue
         yield Row((f"{one.container}{_KINDS[one.kind]}", _container_words(one, report, now)))
-
-
-_KINDS: Final = {
-    ContainerKind.APP: "",
-    ContainerKind.INIT: " (init)",
-    ContainerKind.SIDECAR: " (sidecar)",
-    ContainerKind.EPHEMERAL: " (ephemeral)",
-}
 
 
 def _container_words(one: ContainerEnd, report: EndReport, now: datetime | None) -> str:

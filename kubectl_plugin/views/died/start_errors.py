@@ -19,15 +19,6 @@ _MAX_READ: Final = 8_192
 """The most characters that are read from a message, at its end."""
 _USER: Final = "or use an image with a numeric USER other than 0"
 _OPTIONAL: Final = "or mark the reference optional"
-
-
-class StartError(NamedTuple):
-    """The meaning of a message, and what helps."""
-
-    what: str
-    remedy: str
-
-
 _ROWS: Final = (
     (
         r"runAsNonRoot and image will run as root",
@@ -123,17 +114,6 @@ _ROWS: Final = (
     ),
 )
 """A pattern, what is wrong, and what helps; patterns are compiled when they are first needed."""
-
-
-def start_error(message: str) -> StartError | None:
-    """The error that a message shows; None if no pattern matches."""
-    text = message[-_MAX_READ:]
-    for pattern, what, remedy in _ROWS:
-        if found := re.search(pattern, text):
-            return StartError(what.format(*found.groups()), remedy)
-    return None
-
-
 _UNSUPPORTED: Final = (
     "it needs a feature that this kubelet does not have",
     "upgrade the node, or keep the pod off such nodes",
@@ -145,7 +125,6 @@ _OTHER_SYSTEM: Final = (
 )
 _PORTS: Final = ("another pod on {node} uses its host port", "use another hostPort, or spread such pods over nodes")
 _SELECTED: Final = ("the labels of {node} do not match its node selector or affinity", _LABELS)
-
 REJECTION_REASONS: Final = {
     "SysctlForbidden": (
         "{node} does not allow a sysctl of the pod",
@@ -178,3 +157,19 @@ REJECTION_REASONS: Final = {
     "PodFitsHostPorts": _PORTS,
 }
 """What is wrong and what helps, by the kubelet's reason."""
+
+
+class StartError(NamedTuple):
+    """The meaning of a message, and what helps."""
+
+    what: str
+    remedy: str
+
+
+def start_error(message: str) -> StartError | None:
+    """The error that a message shows; None if no pattern matches."""
+    text = message[-_MAX_READ:]
+    for pattern, what, remedy in _ROWS:
+        if found := re.search(pattern, text):
+            return StartError(what.format(*found.groups()), remedy)
+    return None

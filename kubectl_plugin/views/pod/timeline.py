@@ -48,6 +48,19 @@ from podrules.ending.timeline.events import (
 
 _DELETED_NODE_TITLE: Final = "its Node object is deleted; seconds from now"
 _DELETED_NODE_LEAD: Final = "Its node is gone; nothing confirms that its processes ended"
+_DEFAULTS: Final = Note(Reminder.KUBELET_NOT_READ)
+_REMOVED: Final = frozenset({TimeRule.MIRROR, TimeRule.SECOND_DELETE})
+_WIDTH: Final = 60
+_LABEL: Final = 18
+_HOOK, _WAITS, _RUNS, _STOPPING, _KILL, _OPEN = "p", "w", "=", "-", "K", ">"
+_LEGEND: Final = {
+    _HOOK: "p preStop",
+    _WAITS: "w waits",
+    _RUNS: "= there",
+    _STOPPING: "- after SIGTERM",
+    _KILL: "K SIGKILL",
+    _OPEN: "> no end",
+}
 
 
 def timeline_page(report: PodReport, timeline: PodTimeline, *, now: datetime | None, title: str = "") -> Page:
@@ -154,10 +167,6 @@ def _verdict(report: PodReport, timeline: PodTimeline, now: datetime | None) -> 
     if refusal:
         return f"{refusal[:1].upper()}{refusal[1:]}.", f"Once it is allowed: {sentence}"
     return (f"{lead}: {sentence}",)
-
-
-_DEFAULTS: Final = Note(Reminder.KUBELET_NOT_READ)
-_REMOVED: Final = frozenset({TimeRule.MIRROR, TimeRule.SECOND_DELETE})
 
 
 def _held_by(report: PodReport, timeline: PodTimeline, now: datetime | None) -> Iterator[str]:
@@ -290,19 +299,6 @@ def _still_stops(entry: WayTimeline, now: datetime | None) -> bool:
     """Whether all containers should have ended and the kubelet reports that some run."""
     stops = [event for event in entry.events if event.rule is TimeRule.STOPPED]
     return entry.began is not None and any(_passed(event, entry.began, now) for event in stops)
-
-
-_WIDTH: Final = 60
-_LABEL: Final = 18
-_HOOK, _WAITS, _RUNS, _STOPPING, _KILL, _OPEN = "p", "w", "=", "-", "K", ">"
-_LEGEND: Final = {
-    _HOOK: "p preStop",
-    _WAITS: "w waits",
-    _RUNS: "= there",
-    _STOPPING: "- after SIGTERM",
-    _KILL: "K SIGKILL",
-    _OPEN: "> no end",
-}
 
 
 def bar_table(entry: WayTimeline, *, overdue: bool) -> Table | None:

@@ -81,6 +81,18 @@ _STOPPING: Final = timedelta(seconds=10)
 """The time that a stop may take beyond the grace period: SIGKILL, and the runtime."""
 _LATE: Final = timedelta(seconds=2)
 """How much earlier than computed a probe may fail, and how long after an end its event may come: whole seconds."""
+REBOOTED: Final = "Rebooted"
+FOUND_DEAD: Final = 255
+"""The exit code that runtimes report for a container that ended in a crash of the node."""
+_STOP_TO_EVENT: Final = 900
+"""The seconds that a restart of a machine may take, from the stop of its processes to the kubelet's event."""
+_FOUND_TO_EVENT: Final = 300
+"""The seconds between the start of a runtime and that event."""
+_MINUTE: Final = 60
+_LOST: Final = frozenset({STATUS_UNKNOWN, "Unknown"})
+"""The kubelet's reason, and containerd's for a container with a task that was gone after a restart of containerd
+(exit code 255)."""
+_RESTART_ALL: Final = "RestartingAllContainers"
 
 
 def stop_event(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> tuple[Cause, Event] | None:
@@ -322,16 +334,6 @@ def _has_same_sandbox(pod: Pod, ref: ContainerRef, end: Termination) -> bool:
     return any(began is not None and began < ended for began in others)
 
 
-REBOOTED: Final = "Rebooted"
-FOUND_DEAD: Final = 255
-"""The exit code that runtimes report for a container that ended in a crash of the node."""
-_STOP_TO_EVENT: Final = 900
-"""The seconds that a restart of a machine may take, from the stop of its processes to the kubelet's event."""
-_FOUND_TO_EVENT: Final = 300
-"""The seconds between the start of a runtime and that event."""
-_MINUTE: Final = 60
-
-
 def reboot_clues(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> list[Clue]:
     """The evidence of a restart of the node that may have ended a container; empty: no event shows one."""
     status, ended = status_of(pod, ref.container.name), instant(end.finished_at)
@@ -348,12 +350,6 @@ def reboot_clues(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Terminati
             restart = of_event(event, EvidenceSource.NODE_EVENT)
             return [restart] if sandbox is None else [restart, of_event(sandbox)]
     return []
-
-
-_LOST: Final = frozenset({STATUS_UNKNOWN, "Unknown"})
-"""The kubelet's reason, and containerd's for a container with a task that was gone after a restart of containerd
-(exit code 255)."""
-_RESTART_ALL: Final = "RestartingAllContainers"
 
 
 def never_ran(reason: str) -> Cause | None:

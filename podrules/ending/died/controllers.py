@@ -56,6 +56,16 @@ JOB_ENDS: Final = frozenset(
 """The reasons of events that show the end or the suspension of a Job."""
 _NEAR: Final = timedelta(seconds=10)
 """Between a Job's condition and the deletions that follow from it."""
+SCALED: Final = "ScalingReplicaSet"
+RESCALED: Final = "SuccessfulRescale"
+_DOWN: Final = re.compile(r"Scaled down replica set (\S{1,253})(?: from \d{1,10})? to (\d{1,10})")
+_NEW_SIZE: Final = re.compile(r"New size: (\d{1,10});")
+_UP: Final = re.compile(r"Scaled up replica set (\S{1,253})")
+_ROLLOUT: Final = 600
+"""The seconds between a step of a rollout and the previous step."""
+_BEFORE: Final = 60
+"""The seconds between the request for fewer pods and a deletion."""
+_AFTER: Final = 2
 
 
 def causes_from_controller(evidence: Evidence, made: datetime | None) -> dict[Cause, list[Clue]]:
@@ -171,19 +181,6 @@ def _goes_on(evidence: Evidence, made: datetime | None, ended: datetime | None) 
     return not (evidence.owner_missing or job.spec.suspend or job_may_have_ended(evidence))
 
 
-SCALED: Final = "ScalingReplicaSet"
-RESCALED: Final = "SuccessfulRescale"
-_DOWN: Final = re.compile(r"Scaled down replica set (\S{1,253})(?: from \d{1,10})? to (\d{1,10})")
-_NEW_SIZE: Final = re.compile(r"New size: (\d{1,10});")
-_UP: Final = re.compile(r"Scaled up replica set (\S{1,253})")
-_MAX_TEXT: Final = 1000
-_ROLLOUT: Final = 600
-"""The seconds between a step of a rollout and the previous step."""
-_BEFORE: Final = 60
-"""The seconds between the request for fewer pods and a deletion."""
-_AFTER: Final = 2
-
-
 def scaling_clues(events: Iterable[Event], pod: str, deleted: datetime | None) -> list[Clue]:
     """The evidence that the ReplicaSet of a pod was scaled down right before a deletion; empty: none.
 
@@ -191,7 +188,7 @@ def scaling_clues(events: Iterable[Event], pod: str, deleted: datetime | None) -
     """
     found = list(events)
     for event in reversed(found):
-        down = _DOWN.search(event.message[:_MAX_TEXT]) if event.reason == SCALED else None
+        down = _DOWN.search(event.message[:_MAX_READ]) if event.reason == SCALED else None
         if down is not None and down[1] == pod.rpartition("-")[0] and _is_before(event, deleted):
             return [of_event(event, EvidenceSource.OWNER_EVENT), *_why(found, event, down[1], down[2])]
     return []
@@ -201,11 +198,11 @@ def _why(events: Iterable[Event], scaled: Event, replica_set: str, size: str) ->
     """The autoscaler's event, or the last one of a rollout."""
     when, ups = instant(scaled.last), []
     for event in events:
-        up = _UP.search(event.message[:_MAX_TEXT]) if event.reason == SCALED else None
+        up = _UP.search(event.message[:_MAX_READ]) if event.reason == SCALED else None
         same = event.involved_object.name == scaled.involved_object.name
         if up is not None and up[1] != replica_set and same and _is_before(event, when, _ROLLOUT):
             ups.append(of_event(event, EvidenceSource.OWNER_EVENT))
-        new = _NEW_SIZE.search(event.message[:_MAX_TEXT]) if event.reason == RESCALED else None
+        new = _NEW_SIZE.search(event.message[:_MAX_READ]) if event.reason == RESCALED else None
         if new is not None and new[1] == size and same and _is_before(event, when):
             yield Clue(
                 EvidenceSource.OWNER_EVENT, f"{RESCALED} of {event.involved_object.name}", event.message, event.last

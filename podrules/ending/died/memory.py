@@ -68,6 +68,16 @@ _OF_NODE: Final = "Out of memory: Kill"
 _HOUR: Final = 3600
 _NEAR: Final = 10
 """The seconds between the kernel's kill and the event, which may come before the runtime sees the end."""
+SIGKILL_CODE: Final = 137
+_NODE: Final = Cause.NODE_OUT_OF_MEMORY
+_AT_START: Final = "container init was OOM-killed"
+_SHOWS_CGROUP: Final = 31
+"""The first minor version with failCgroupV1 in the kubelet's configuration."""
+_FAILS_ON_V1: Final = CHANGES["fail_cgroup_v1"].since
+"""The first minor version with that as its default."""
+_MEMORY_MEDIUM: Final = "Memory"
+_TOGETHER: Final = timedelta(seconds=5)
+"""One shortage of the node ends all its containers within this time."""
 
 
 class OomKill(Struct, frozen=True, rename="camel"):
@@ -130,18 +140,6 @@ def node_shortages(events: Iterable[Event], now: datetime | None) -> dict[str, O
             if kill.of_node:
                 found[event.involved_object.name] = kill
     return found
-
-
-SIGKILL_CODE: Final = 137
-_NODE: Final = Cause.NODE_OUT_OF_MEMORY
-_AT_START: Final = "container init was OOM-killed"
-_SHOWS_CGROUP: Final = 31
-"""The first minor version with failCgroupV1 in the kubelet's configuration."""
-_FAILS_ON_V1: Final = CHANGES["fail_cgroup_v1"].since
-"""The first minor version with that as its default."""
-_MEMORY_MEDIUM: Final = "Memory"
-_TOGETHER: Final = timedelta(seconds=5)
-"""One shortage of the node ends all its containers within this time."""
 
 
 class MemoryLimits(Struct, frozen=True, rename="camel"):

@@ -78,6 +78,13 @@ from podrules.workload.evictors import Evictor, Purpose, manager_of, pod_evictor
 
 _ROUNDED: Final = timedelta(seconds=2)
 """Both times are in whole seconds."""
+_NOT_STARTED: Final = 128
+"""The exit code of a container that the runtime could not start."""
+_UNABLE: Final = causes_of(Family.NEVER_RAN)
+_LIMITED: Final = frozenset({OOM_KILLED, "StartError"})
+"""Reasons of ends that a memory limit may explain."""
+_BY_EVICTORS: Final = causes_of(Family.NODE) | {Cause.API_EVICTION}
+_MEMORY: Final = causes_of(Family.MEMORY)
 
 
 class Manner(Enum):
@@ -138,13 +145,6 @@ def manner_of(clocks: Clocks, end: Termination, stop: PodStop) -> Manner:
     if taken is None or clocks.margin > _ROUNDED:
         return Manner.SIGKILL
     return Manner.CUT_SHORT if taken + clocks.margin + _ROUNDED < stop.grace else Manner.KILLED
-
-
-_NOT_STARTED: Final = 128
-"""The exit code of a container that the runtime could not start."""
-_UNABLE: Final = causes_of(Family.NEVER_RAN)
-_LIMITED: Final = frozenset({OOM_KILLED, "StartError"})
-"""Reasons of ends that a memory limit may explain."""
 
 
 class EndOf(Enum):
@@ -499,10 +499,6 @@ def _hook_failed(evidence: Evidence, container: str) -> int | None:
     if not ends or not began or ends[-1] is None or began[-1] is None or ends[-1] < began[-1]:
         return None
     return int((ends[-1] - began[-1]).total_seconds())
-
-
-_BY_EVICTORS: Final = causes_of(Family.NODE) | {Cause.API_EVICTION}
-_MEMORY: Final = causes_of(Family.MEMORY)
 
 
 def _chosen(pod: Pod, ends: tuple[ContainerEnd, ...], *, over: bool) -> ContainerEnd | None:

@@ -95,6 +95,23 @@ from podrules.workload.safety import Guarantee, owner_guarantee
 
 _STOPPING: Final = timedelta(seconds=30)
 """The time that a stop may take beyond the grace period, until the kubelet has removed the pod."""
+_NEAR: Final = timedelta(seconds=10)
+"""Between a condition and the deletion that its author requests next: by two clocks of the control plane."""
+_SECOND: Final = timedelta(seconds=1)
+"""Times in the API are in whole seconds."""
+_Weighed = tuple[dict[Cause, Weight], dict[Cause, list[Clue]]]
+_SHUTTING_DOWN: Final = re.compile("node is shutting down", re.IGNORECASE)
+_CONDITIONS: Final = re.compile(rf"{re.escape(CONDITION)}\[([^\]]{{1,200}})\]")
+_TAINTS: Final = {
+    "MemoryPressure": "node.kubernetes.io/memory-pressure",
+    "DiskPressure": "node.kubernetes.io/disk-pressure",
+    "PIDPressure": "node.kubernetes.io/pid-pressure",
+}
+_NOT_READY: Final = "node.kubernetes.io/not-ready"
+"""The taint of a node that shuts down: its kubelet reports it as not Ready."""
+_DAEMON_FAILED: Final = "FailedDaemonPod"
+_MAX_READ: Final = 2000
+_ALL: Final = "all taints"
 
 
 class Order(Enum):
@@ -141,14 +158,6 @@ def app_ends(evidence: Evidence, pod: Pod) -> Iterator[tuple[ContainerRef, Termi
 def was_reset(pod: Pod) -> bool:
     """Whether the kubelet's last request may have set the pod's deletion time."""
     return pod.metadata.deletion_grace_period_seconds == 0 and bool(pod.spec.node_name)
-
-
-_NEAR: Final = timedelta(seconds=10)
-"""Between a condition and the deletion that its author requests next: by two clocks of the control plane."""
-_SECOND: Final = timedelta(seconds=1)
-"""Times in the API are in whole seconds."""
-
-_Weighed = tuple[dict[Cause, Weight], dict[Cause, list[Clue]]]
 
 
 def deleted_verdict(evidence: Evidence, pod: Pod, *, surely: bool) -> EndVerdict:
@@ -253,20 +262,6 @@ def _forced(evidence: Evidence, pod: Pod) -> bool | None:
     if when is None or last is None or abs(clocks.server_time(last) - when) <= clocks.margin:
         return None
     return True if clocks.server_time(last) > when else None
-
-
-_SHUTTING_DOWN: Final = re.compile("node is shutting down", re.IGNORECASE)
-_CONDITIONS: Final = re.compile(rf"{re.escape(CONDITION)}\[([^\]]{{1,200}})\]")
-_TAINTS: Final = {
-    "MemoryPressure": "node.kubernetes.io/memory-pressure",
-    "DiskPressure": "node.kubernetes.io/disk-pressure",
-    "PIDPressure": "node.kubernetes.io/pid-pressure",
-}
-_NOT_READY: Final = "node.kubernetes.io/not-ready"
-"""The taint of a node that shuts down: its kubelet reports it as not Ready."""
-_DAEMON_FAILED: Final = "FailedDaemonPod"
-_MAX_READ: Final = 2000
-_ALL: Final = "all taints"
 
 
 class RejectionKind(Enum):

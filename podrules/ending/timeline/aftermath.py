@@ -63,6 +63,16 @@ from podrules.pod.container_state import idle_containers
 from podrules.pod.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, container_stops
 from podrules.workload.safety import Guarantee, OwnerGuarantee
 
+_CONFIRMED_SECONDS: Final = 2
+"""Two periods of the kubelet's runtime check (genericPlegRelistPeriod, 1 s); unmounting may take longer."""
+_REPORTED_SECONDS: Final = 10
+"""nodeStatusUpdateFrequency: how often the kubelet reports status.volumesInUse."""
+FORCE_DETACH_SECONDS: Final = int(FORCE_DETACH_AFTER.total_seconds())
+JOB_BACK_OFF_SECONDS: Final = 10
+"""DefaultJobPodFailureBackOff."""
+_POLICY: Final = "Job spec.podReplacementPolicy"
+_NO_SURGE: Final = (None, 0, "0", "0%")
+
 
 class Stop(Struct, frozen=True):
     """The stop of a pod's containers; seconds count from the kubelet's start of the stop."""
@@ -125,17 +135,6 @@ def idle_notes(pod: Pod) -> Iterator[Note]:
     """A note for each container that does not run."""
     for name in idle_containers(pod):
         yield Note(Reminder.NOT_RUNNING, subject=name)
-
-
-_CONFIRMED_SECONDS: Final = 2
-"""Two periods of the kubelet's runtime check (genericPlegRelistPeriod, 1 s); unmounting may take longer."""
-_REPORTED_SECONDS: Final = 10
-"""nodeStatusUpdateFrequency: how often the kubelet reports status.volumesInUse."""
-FORCE_DETACH_SECONDS: Final = int(FORCE_DETACH_AFTER.total_seconds())
-JOB_BACK_OFF_SECONDS: Final = 10
-"""DefaultJobPodFailureBackOff."""
-_POLICY: Final = "Job spec.podReplacementPolicy"
-_NO_SURGE: Final = (None, 0, "0", "0%")
 
 
 class Ownership(Struct, frozen=True):

@@ -50,6 +50,20 @@ from podrules.pod.resources import EPHEMERAL_STORAGE, MEMORY
 
 INODES: Final = "inodes"
 PIDS: Final = "pids"
+DEFAULT_EVICTION_HARD: Final[Mapping[str, str]] = {
+    "memory.available": "100Mi",
+    "nodefs.available": "10%",
+    "nodefs.inodesFree": "5%",
+    "imagefs.available": "15%",
+    "imagefs.inodesFree": "5%",
+}
+"""The defaults of a kubelet on Linux."""
+_PODS: Final = "pods"
+_NONE: Final = frozenset({"0%", "100%"})
+_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+PODS_CGROUP: Final = "pods"
+"""The name of the cgroup of all pods in the list of system containers."""
+_SIGN_BIT: Final = 1 << 63
 
 
 class NodeCondition(Enum):
@@ -106,19 +120,7 @@ def pressures_of(conditions: Iterable[Condition]) -> tuple[NodeCondition, ...]:
     return tuple(condition for condition in NodeCondition if condition.value in true)
 
 
-DEFAULT_EVICTION_HARD: Final[Mapping[str, str]] = {
-    "memory.available": "100Mi",
-    "nodefs.available": "10%",
-    "nodefs.inodesFree": "5%",
-    "imagefs.available": "15%",
-    "imagefs.inodesFree": "5%",
-}
-"""The defaults of a kubelet on Linux."""
-
-_PODS: Final = "pods"
-_NONE: Final = frozenset({"0%", "100%"})
 _SIGNALS: Final = {signal.value: signal for signal in Signal}
-_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _CONTAINER_FS: Final = {
     Signal.CONTAINER_FS_AVAILABLE: (Signal.NODE_FS_AVAILABLE, Signal.IMAGE_FS_AVAILABLE),
     Signal.CONTAINER_FS_INODES_FREE: (Signal.NODE_FS_INODES_FREE, Signal.IMAGE_FS_INODES_FREE),
@@ -300,11 +302,6 @@ def _float32(value: float) -> float:
     """The nearest float32."""
     (rounded,) = struct.unpack("f", struct.pack("f", value))
     return float(rounded)
-
-
-PODS_CGROUP: Final = "pods"
-"""The name of the cgroup of all pods in the list of system containers."""
-_SIGN_BIT: Final = 1 << 63
 
 
 class SignalObservation(Struct, frozen=True):

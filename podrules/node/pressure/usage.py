@@ -35,6 +35,13 @@ from podrules.pod.priority import static_pod_uid
 from podrules.pod.reading import UnreadInput
 from podrules.pod.resources import CPU, MEMORY
 
+NEAR_HEADROOM_PERCENT: Final = 10
+"""Percent of the capacity: with less left, one growing pod causes the eviction."""
+CLOSE_HEADROOM_PERCENT: Final = 3
+"""Percent of the capacity: 2 GiB of 64 GiB, which a process can fill between two checks of the kubelet."""
+NEAR_LIMIT_PERCENT: Final = 95
+"""Percent of a container's own memory limit: from this value its verdict, and that of its node, mention it."""
+
 
 class UsageSource(Enum):
     """The source of the usage."""
@@ -112,14 +119,6 @@ def _cpu_stats(usages: Sequence[ResourceList]) -> CPUStats | None:
     if not measured or len(measured) < len(usages):
         return None
     return CPUStats(usage_nano_cores=sum(one.milli_value for one in measured) * 1_000_000)
-
-
-NEAR_HEADROOM_PERCENT: Final = 10
-"""Percent of the capacity: with less left, one growing pod causes the eviction."""
-CLOSE_HEADROOM_PERCENT: Final = 3
-"""Percent of the capacity: 2 GiB of 64 GiB, which a process can fill between two checks of the kubelet."""
-NEAR_LIMIT_PERCENT: Final = 95
-"""Percent of a container's own memory limit: from this value its verdict, and that of its node, mention it."""
 
 
 class Nearness(Enum):
