@@ -22,7 +22,7 @@ from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, lacki
 from kubectl_plugin.reports.workload import ReportedReason
 from kubectl_plugin.views.caveats import assumed_words, unread_lines, versions_section
 from kubectl_plugin.views.pod.volume_words import claim_command, claim_sentences, missing_driver, volume_sentences
-from kubectl_plugin.views.scheduling.budget_words import remedy_words
+from kubectl_plugin.views.scheduling.budget_words import NO_SETTING, remedy_words, setting_words
 from kubectl_plugin.views.words import ago, amount, bounded, counted, cut, listed
 from kubectl_plugin.views.workload_words import node_word
 from podrules.admission.admitted_pod import QuotaRoom
@@ -46,7 +46,6 @@ _PASSING: Final = frozenset(
 )
 _NOT_STARTED: Final = "Pending", "ContainerCreating", "PodInitializing", "Init:0"
 """The beginnings of the status of a pod that has a node and may wait for a volume."""
-_UNSET_BUDGET: Final = "no setting"
 _COUNTS: Final = frozenset({"pods", "count/pods"})
 
 
@@ -239,7 +238,7 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Finding:
     found = report.standing
     if found is None:
         return _C.PODS_UNREAD, _NOTICE, ("What it blocks is unknown: its pods could not be read.",)
-    of = f"{found.healthy} healthy of {counted(found.pods, 'pod')}, {found.desired} needed ({_setting(report)})"
+    of = f"{found.healthy} healthy of {counted(found.pods, 'pod')}, {found.desired} needed ({setting_words(report)})"
     nodes = {
         fails: {pod.node for pod in report.pods if pod.node and pod.refused and fails_drain(pod.refused) is fails}
         for fails in (False, True)
@@ -261,11 +260,12 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Finding:
         case BudgetRisk.SELECTS_NOTHING:
             return _C.BUDGET_SELECTS_NOTHING, _NOTICE, ("Protects nothing: it selects no pod.", *way)
         case BudgetRisk.OVERLAPS:
-            lead = f"Some of its pods are never evicted: {_others(report)} them, too."
+            others = f"{_names('budget', report.others)} select{'s' if len(report.others) == 1 else ''}"
+            lead = f"Some of its pods are never evicted: {others} them, too."
         case BudgetRisk.BLOCKS_ALWAYS:
             lead = f"Lets no pod be evicted, even if all are Ready: {of}."
         case BudgetRisk.UNCOUNTED:
-            why_not = cut(report.failure).rstrip(".") or _setting(report)
+            why_not = cut(report.failure).rstrip(".") or setting_words(report)
             lead = f"Lets no pod be evicted: its pods cannot be counted ({why_not})."
         case BudgetRisk.STALE:
             lead = f"Lets no pod be evicted now: {found.way}, and the disruption controller has not counted since."
@@ -291,16 +291,6 @@ def _broken(report: BudgetReport) -> Iterator[str]:
         yield f"{found.missing} of {wanted} {is_not} not made yet."
 
 
-def _others(report: BudgetReport) -> str:
-    return f"{_names('budget', report.others)} select{'s' if len(report.others) == 1 else ''}"
-
-
-def _setting(report: BudgetReport) -> str:
-    if report.max_unavailable is not None:
-        return f"maxUnavailable {report.max_unavailable}"
-    return _UNSET_BUDGET if report.min_available is None else f"minAvailable {report.min_available}"
-
-
 def _changes(report: BudgetReport) -> Iterator[str]:
     """The changes that allow evictions, with numbers."""
     found = report.standing
@@ -309,7 +299,7 @@ def _changes(report: BudgetReport) -> Iterator[str]:
     match found.risk:
         case BudgetRisk.BLOCKS_ALWAYS:
             yield found.way
-        case BudgetRisk.UNCOUNTED if _setting(report) == _UNSET_BUDGET:
+        case BudgetRisk.UNCOUNTED if setting_words(report) == NO_SETTING:
             yield "set maxUnavailable 1"
         case BudgetRisk.UNCOUNTED:
             yield f"minAvailable as a number, such as {max(0, found.pods - 1)} of {found.pods}"
@@ -331,7 +321,8 @@ def _changes(report: BudgetReport) -> Iterator[str]:
 
 def _budget_parts(report: BudgetReport, _now: datetime | None, most: int | None) -> Iterator[Section | Table]:
     found, own = report.standing, report.counted
-    yield Section("Budget", (f"{_setting(report)}; unhealthyPodEvictionPolicy {report.unhealthy_pod_eviction_policy}",))
+    policy = f"unhealthyPodEvictionPolicy {report.unhealthy_pod_eviction_policy}"
+    yield Section("Budget", (f"{setting_words(report)}; {policy}",))
     if found is None:
         return
     late = "; of an older spec" if found.risk is BudgetRisk.NOT_OBSERVED else ""
@@ -369,7 +360,19 @@ def _quota(report: QuotaReport, _now: datetime | None) -> _Finding:
     short = [one for one in report.workloads if one.missing and (one.refused or one.room.pods < one.missing)]
     if short:
         rest = (f"{len(short) - _SHOWN} more workloads lack pods.",) if len(short) > _SHOWN else ()
-        return _C.QUOTA_REFUSES, _TROUBLE, (*map(_refuses, short[:_SHOWN]), *rest, *only, *_way_in(short, report))
+        ways: list[str] = []
+        for one in [one for one in short if one.needs][:1]:
+            hard = [f"{name} to {amount(name.rpartition('.')[2], text)}" for name, text in one.needs.items()]
+            less = "request fewer pods" if _COUNTS.issuperset(one.needs) else "request less"
+            also = "; the same for quota " + one.other.quota if one.other is not None else ""
+            ways.append(f"Way out: raise {listed(hard)} for all pods of {one.name}, or {less}{also}.")
+            if "count/pods" in one.needs:
+                ways.append("Finished pods count until they are deleted.")
+        unset_by = [one.name for one in short if not one.room.resources]
+        if unset_by:
+            of = "" if len(unset_by) == len(short) else f" for {listed(unset_by, most=_SHOWN)}"
+            ways.append(f"Way out{of}: {_setting_amounts(report)}")
+        return _C.QUOTA_REFUSES, _TROUBLE, (*map(_refuses, short[:_SHOWN]), *rest, *only, *ways)
     full = [one for one in report.workloads if not one.room.pods and one.room.resources]
     spent = [f"{one.resource} ({_amounts(one.resource, one.used, one.hard)})" for one in report.spent[:_SHOWN]]
     lead = [f"Admits nothing more that uses {listed(spent)}."] if spent else []
@@ -412,20 +415,6 @@ def _refuses(one: QuotaWorkload) -> str:
 def _first(one: QuotaWorkload) -> str:
     """Another quota that admits fewer pods."""
     return "" if one.other is None else f" Quota {one.other.quota} admits {one.other.pods}: {_shares(one.other)}."
-
-
-def _way_in(short: Sequence[QuotaWorkload], report: QuotaReport) -> Iterator[str]:
-    for one in [one for one in short if one.needs][:1]:
-        hard = [f"{name} to {amount(name.rpartition('.')[2], text)}" for name, text in one.needs.items()]
-        less = "request fewer pods" if _COUNTS.issuperset(one.needs) else "request less"
-        also = "; the same for quota " + one.other.quota if one.other is not None else ""
-        yield f"Way out: raise {listed(hard)} for all pods of {one.name}, or {less}{also}."
-        if "count/pods" in one.needs:
-            yield "Finished pods count until they are deleted."
-    silent = [one.name for one in short if not one.room.resources]
-    if silent:
-        of = "" if len(silent) == len(short) else f" for {listed(silent, most=_SHOWN)}"
-        yield f"Way out{of}: {_setting_amounts(report)}"
 
 
 def _setting_amounts(report: QuotaReport) -> str:

@@ -8,13 +8,13 @@ Only rows are kept, not reports, so that a large namespace needs little memory.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
 
-from kubectl_plugin.render.command import Command, qos
+from kubectl_plugin.render.command import qos
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
@@ -135,6 +135,14 @@ class TargetTable:
         if self._asking:
             counts.append(f"usage was not read: use {' or '.join(sorted(self._asking))}")
         worst = most_urgent(row.severity for row in self._rows)
+        # The last screen of a long list does not show the rows of the worst targets.
+        there = [row for row in self._rows if row.family is not _MANIFESTS]
+        next_commands = [
+            qos("node {}", row.name)
+            if row.family is _NODES
+            else qos("explain {}/{}", row.kind, row.name, namespace=row.namespace)
+            for row in worst_few(sorted(there, key=lambda row: (-row.severity.urgency, row.rank)))
+        ]
         return Page(
             title="",
             # A node's own line says what is unknown about it.
@@ -146,7 +154,7 @@ class TargetTable:
                 self._notes.section(),
                 Section("Unknown", unread_lines(self._lacks)),
             ),
-            next_commands=tuple(self._next_commands()),
+            next_commands=tuple(next_commands),
         )
 
     def _table(self, family: _Family) -> Table:
@@ -167,16 +175,6 @@ class TargetTable:
             dispensable=tuple(heading for heading in _DISPENSABLE if heading in family.headings),
             narrow=tuple(heading for heading in _NARROW if heading in family.headings),
         )
-
-    def _next_commands(self) -> Iterator[Command]:
-        """Commands for the worst targets, because the last screen of a long list does not show their rows."""
-        there = [row for row in self._rows if row.family is not _MANIFESTS]
-        worst = sorted(there, key=lambda row: (-row.severity.urgency, row.rank))
-        for row in worst_few(worst):
-            if row.family is _NODES:
-                yield qos("node {}", row.name)
-            else:
-                yield qos("explain {}/{}", row.kind, row.name, namespace=row.namespace)
 
 
 def target_order(

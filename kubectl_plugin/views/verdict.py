@@ -199,8 +199,12 @@ def _to_come(report: PodReport) -> Verdict:
     if report.gates:
         return _notice(VerdictCode.SCHEDULING_GATED, f"The {_gated(report.gates)}", _standing(report))
     placement = report.placement
-    if stuck := _stuck(report):
-        return _notice(VerdictCode.UNSCHEDULABLE, _standing(report), *stuck)
+    if report.daemon is not None:
+        # Loaded on demand.
+        from kubectl_plugin.views.scheduling.daemon_words import stuck_words
+
+        if stuck := tuple(stuck_words(report.daemon)):
+            return _notice(VerdictCode.UNSCHEDULABLE, _standing(report), *stuck)
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
         nowhere = " ".join(("No node fits now.", *_why_and_room(placement)))
         # A claim that no node can use keeps the pod pending even if there is room.
@@ -224,16 +228,6 @@ def _why_and_room(placement: Placement) -> tuple[str, ...]:
         return why
     room = room_words(preview, denied=placement.is_denied)
     return (room, *why) if placement.preempts else (*why, room)
-
-
-def _stuck(report: PodReport) -> tuple[str, ...]:
-    """Which pods of a DaemonSet that does not exist yet stay pending, and why; empty for other pods."""
-    if report.daemon is None:
-        return ()
-    # Loaded on demand.
-    from kubectl_plugin.views.scheduling.daemon_words import stuck_words
-
-    return tuple(stuck_words(report.daemon))
 
 
 def _gated(gates: Sequence[str]) -> str:
@@ -284,7 +278,15 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
             by = "By kube-scheduler's own plugins" if placement.proven else "By what was read"
             return _trouble(VerdictCode.UNSCHEDULABLE, scheduler, f"{by}, {nodes} would fit.")
         fit = f"{nodes} {verb} now" if placement.proven else f"{nodes} would fit"
-        return _notice(VerdictCode.NOT_YET_BOUND, f"{waiting}, not yet bound: {fit}.", *_silent_words(placement))
+        sentences = [f"{waiting}, not yet bound: {fit}."]
+        if placement.silent:
+            # The scheduler may choose them, but no container starts there.
+            which, do = "which score highest", "do"
+            if len(placement.silent) == 1:
+                do, several = "does", len(placement.best) > 1
+                which = "one of those that score highest" if several else "which scores highest"
+            sentences.append(f"{listed(placement.silent, most=3)}, {which}, {do} not answer: nothing starts there.")
+        return _notice(VerdictCode.NOT_YET_BOUND, *sentences)
     if status.unschedulable:
         said = (f"{waiting}: no node fits.", f"kube-scheduler: {status.unschedulable}")
         return _trouble(VerdictCode.UNSCHEDULABLE, *said)
@@ -314,16 +316,6 @@ def _waiting(report: PodReport, status: PodStatusReport, now: datetime | None) -
         first, *more = unseen_words(unseen)
         return _trouble(VerdictCode.NO_SCHEDULER, f"{waiting}: {first}", *more, *fits)
     return said
-
-
-def _silent_words(placement: Placement) -> Iterator[str]:
-    """The silent nodes that the scheduler may choose: no container starts there."""
-    if placement.silent:
-        one = len(placement.silent) == 1
-        which = "one of those that score highest" if len(placement.best) > 1 else "which scores highest"
-        which = which if one else "which score highest"
-        names, do = listed(placement.silent, most=3), "does" if one else "do"
-        yield f"{names}, {which}, {do} not answer: nothing starts there."
 
 
 def _terminating(report: PodReport, status: PodStatusReport, lead: str, now: datetime | None) -> Verdict:
@@ -386,7 +378,8 @@ def _running(report: PodReport, status: PodStatusReport) -> Iterator[Verdict]:
     best_effort = report.qos.qos_class is PodQOSClass.BEST_EFFORT
     yield (_notice if best_effort else _fine)(VerdictCode.RUNNING, _standing(report))
     if status.resize:
-        resize = f"An in-place resize is not done: {_resize_words(status)}."
+        message = status.resize_message.rstrip(". ")
+        resize = f"An in-place resize is not done: {status.resize}{f': {message}' if message else ''}."
         waits, room = [], report.resize_room
         if room is not None and status.node is not None:
             # What a deferred resize waits for.
@@ -402,11 +395,6 @@ def _running(report: PodReport, status: PodStatusReport) -> Iterator[Verdict]:
     if report.termination.processes and report.termination.grace.seconds == 0:
         force = "A plain delete is a force delete here: its grace period is 0."
         yield _notice(VerdictCode.NO_GRACE_PERIOD, force)
-
-
-def _resize_words(status: PodStatusReport) -> str:
-    said = status.resize_message.rstrip(". ")
-    return f"{status.resize}: {said}" if said else f"{status.resize}"
 
 
 def _standing(report: PodReport) -> str:

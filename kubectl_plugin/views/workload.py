@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.render.command import Command, qos
+from kubectl_plugin.render.command import qos
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.verdict import Severity, Verdict, joined_verdict, lacking
 from kubectl_plugin.reports.workload import WorkloadPod, WorkloadReport
@@ -18,7 +18,6 @@ from kubectl_plugin.views.words import ago, counted
 from kubectl_plugin.views.workload_words import by_trouble, new_pods_refused, place_words, refusal_of, standing
 from podrules.api.refusals import refuser
 from podrules.ending.pod_state import PodState
-from podrules.scheduling.skew import ConstraintSkew
 
 _HEADINGS: Final = ("pod", "restarts", "age", "status")
 _WIDE_HEADINGS: Final = ("pod", "qos", "priority", "restarts", "age", "status")
@@ -34,7 +33,7 @@ def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -
     summary = workload_verdict(report, now)
     parts: list[Section | Table] = []
     if report.pods:
-        # The pods, those in trouble first; with QoS and priority if any pod differs from the template.
+        # Those in trouble come first; with QoS and priority if any pod differs from the template.
         own = (report.template.qos.qos_class, report.template.priority.priority)
         with_class = wide or any((pod.qos_class, pod.priority) != own for pod in report.pods)
         shown = by_trouble(report.pods) if wide else by_trouble(report.pods)[:_MAX_PODS]
@@ -46,25 +45,24 @@ def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -
         parts.append(Table(title, _WIDE_HEADINGS if with_class else _HEADINGS, tuple(rows), right=frozenset(right)))
     elif report.pods is not None:
         parts.append(Section("Pods", ("none now",)))
-    lines = [_skew_line(one) for spread in report.spread for one in spread.constraints]
-    if lines:
-        parts.append(Section("Spread now", tuple(dict.fromkeys(lines))))
-    parts += template.parts
+    lines = [
+        f"{skew_words(one)}{'; nothing moves running pods' if one.exceeded else ''}: {domain_words(one)}"
+        for spread in report.spread
+        for one in spread.constraints
+    ]
+    parts += [Section("Spread now", tuple(dict.fromkeys(lines))), *template.parts]
     # The template's page already shows the rest.
     parts.append(unread_section(tuple(one for one in report.unread if one not in report.template.unread)))
     # A command for one pod of each bad state, the worst first; for a healthy pod if none is in trouble.
-    next_commands: list[Command] = []
-    if (refused := refusal_of(report)) is not None:
-        next_commands += creation_commands(refused.message, report.namespace)
+    refused = refusal_of(report)
+    next_commands = [] if refused is None else [*creation_commands(refused.message, report.namespace)]
     pods = by_trouble(report.pods or ())
     troubled = {pod.state: pod for pod in reversed(pods) if pod.state not in _WELL}
     asked = [pod for pod in pods if pod is troubled.get(pod.state)] or pods[:1]
-    for pod in asked[:_MAX_NEXT]:
-        next_commands.append(qos("explain pod/{}", pod.name, namespace=report.namespace))
+    next_commands += [qos("explain pod/{}", pod.name, namespace=report.namespace) for pod in asked[:_MAX_NEXT]]
+    exists = report.pods is not None or report.schedule is not None
     return Page(
-        title=_workload_title(report)
-        if report.pods is not None or report.schedule is not None
-        else next_pod_title(report),
+        title=_workload_title(report) if exists else next_pod_title(report),
         verdict=summary.sentences,
         severity=summary.severity,
         parts=tuple(parts),
@@ -76,21 +74,16 @@ def workload_verdict(report: WorkloadReport, now: datetime | None) -> Verdict:
     """The state of the pods, and what the next one would be."""
     lacks = (one for one in report.lacks if one not in report.template.lacks)
     template, stand = verdict(report.template, now), standing(report, now)
-    if stand is None:
-        workload_verdict = template
-    elif report.job is not None and report.job.ended:
-        # It creates no more pods.
-        workload_verdict = stand
-    else:
-        said = _of_template(report, template.sentences)
-        # True if a quota has no room for one more pod, but no pod is missing.
-        refusal = report.template.refusal
-        missing = report.counts is not None and report.counts.missing
-        severity = (
-            Severity.NOTICE if (refusal is not None and bool(refusal.resources) and not missing) else template.severity
-        )
-        workload_verdict = joined_verdict((stand, Verdict(template.code, severity, said)))
-    return lacking(workload_verdict, assumed_words(lacks))
+    joined = template if stand is None else stand
+    # A Job that has ended creates no more pods.
+    if stand is not None and not (report.job is not None and report.job.ended):
+        said, severity = _of_template(report, template.sentences), template.severity
+        refusal, missing = report.template.refusal, report.counts is not None and report.counts.missing
+        if refusal is not None and refusal.resources and not missing:
+            # A quota has no room for one more pod, but no pod is missing.
+            severity = Severity.NOTICE
+        joined = joined_verdict((stand, Verdict(template.code, severity, said)))
+    return lacking(joined, assumed_words(lacks))
 
 
 def _of_template(report: WorkloadReport, sentences: tuple[str, ...]) -> tuple[str, ...]:
@@ -106,11 +99,6 @@ def _of_template(report: WorkloadReport, sentences: tuple[str, ...]) -> tuple[st
 def _row(pod: WorkloadPod, now: datetime | None, *, with_class: bool) -> tuple[str, ...]:
     more = (pod.qos_class.value, "" if pod.priority is None else str(pod.priority)) if with_class else ()
     return pod.name, *more, str(pod.restarts), ago(pod.created, now) or "", place_words(pod, now)
-
-
-def _skew_line(one: ConstraintSkew) -> str:
-    stays = "; nothing moves running pods" if one.exceeded else ""
-    return f"{skew_words(one)}{stays}: {domain_words(one)}"
 
 
 def _workload_title(report: WorkloadReport) -> str:

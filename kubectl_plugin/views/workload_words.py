@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.reports.node.node_report import NearLimit
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.reports.workload import (
     JobProgress,
@@ -64,7 +63,11 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
         return None if report.schedule is None else schedule_verdict(report.schedule, now)
     counts, pods = report.counts, by_trouble(report.pods)
     lead, *surplus = [_job_words(report.job, counts)] if report.job is not None else _run_words(counts)
-    why, said = _worst_words(counts, pods, now), _failure(report)
+    # Why a Job failed, or why missing pods cannot be created.
+    said = report.rollout.refused if counts.missing and report.rollout is not None else None
+    if report.job is not None:
+        said = report.job.why
+    why = _worst_words(counts, pods, now)
     explained = said is not None and not why
     if said is not None and explained:
         why = f": {said_words(said, now)}"
@@ -89,7 +92,10 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
     code, severity = workload_code(report.job, counts, pods)
     deciding = ""
     if near := [pod.near_limit for pod in pods if pod.near_limit is not None]:
-        sentences.append(_near_limit_words(near))
+        fullest = max(near, key=lambda one: one.working_set / one.limit)
+        says = near_limit_words(fullest.container, fullest.working_set, fullest.limit, of=fullest.pod)
+        several = f"{counted(len(near), 'pod')} are near their memory limit. "
+        sentences.append(f"{several if len(near) > 1 else ''}{says}")
         deciding = sentences[-1] if code is VerdictCode.NEAR_MEMORY_LIMIT else ""
     stands = Verdict(code, severity, tuple(sentences), deciding, lead=lead if report.job is None else "")
     return joined_verdict((stands, *rollout_verdicts(report.rollout, sentences[0], remedy, now, explained=explained)))
@@ -117,15 +123,6 @@ def _remedy(report: WorkloadReport, refused: ReportedReason) -> str:
     return creation_remedy(refused.message if new is None else new.message, report.namespace)
 
 
-def _near_limit_words(near: Sequence[NearLimit]) -> str:
-    """How many pods have a container near its own memory limit, with the fullest one."""
-    worst = max(near, key=lambda one: one.working_set / one.limit)
-    words = near_limit_words(worst.container, worst.working_set, worst.limit, of=worst.pod)
-    if len(near) == 1:
-        return words
-    return f"{counted(len(near), 'pod')} are near their memory limit. {words}"
-
-
 def new_pods_refused(report: WorkloadReport) -> str:
     """Why the API server refuses new pods of the workload; empty: it does not."""
     priority, refusal = report.template.priority, report.template.refusal
@@ -135,14 +132,6 @@ def new_pods_refused(report: WorkloadReport) -> str:
     # A pod that ends releases what it used.
     more = "one more" if refusal.resources else "each new"
     return f"The API server will refuse {more} pod: {refusal.message.removesuffix('.')}."
-
-
-def _failure(report: WorkloadReport) -> ReportedReason | None:
-    """Why a Job failed, or why missing pods cannot be created; None: the status does not show it."""
-    if report.job is not None:
-        return report.job.why
-    missing = report.counts is not None and report.counts.missing
-    return report.rollout.refused if missing and report.rollout is not None else None
 
 
 def _left_words(

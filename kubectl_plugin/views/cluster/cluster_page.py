@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -173,7 +173,15 @@ def _of_nodes(report: ClusterReport) -> Iterator[SummaryFinding]:
             fact, meaning = node_sentences(mark, nodes)
             names = {node.name for node in nodes}
             if mark is NodeMark.SILENT:
-                meaning = f"{_hanging_words(report, names)}{meaning}"
+                # How many pods on silent nodes depend on them, and how many belong to them.
+                there = [node for node in _partitioned(report) if node.reach.name in names]
+                hanging, own = sum(map(_hanging, there)), sum(len(node.pods) - _hanging(node) for node in there)
+                depend, it = "depends" if hanging == 1 else "depend", "it" if len(there) == 1 else "them"
+                words = f"{counted(hanging + own, 'pod')} there: {hanging} {depend} on {it}" if hanging + own else ""
+                if own:
+                    words = f"{words}, {own} {'belongs' if own == 1 else 'belong'} to {it} (DaemonSets, static pods)"
+                depending = "; ".join(filter(None, (words, *waiting_words(there)))) or "No pod depends on it"
+                meaning = f"{depending}. {meaning}"
             requested = sum(pod.node in names for pod in report.pods)
             if mark in _OF_PODS and sum(node.pods for node in nodes) > requested:
                 meaning = f"{meaning} All pods there are counted, also those that were not requested."
@@ -191,17 +199,6 @@ def _of_nodes(report: ClusterReport) -> Iterator[SummaryFinding]:
             "confirmation that the processes ended.",
             "partitions",
         )
-
-
-def _hanging_words(report: ClusterReport, names: Collection[str]) -> str:
-    """How many pods on silent nodes depend on them, and how many belong to them."""
-    there = [node for node in _partitioned(report) if node.reach.name in names]
-    hanging, own = sum(map(_hanging, there)), sum(len(node.pods) - _hanging(node) for node in there)
-    depend, it = "depends" if hanging == 1 else "depend", "it" if len(there) == 1 else "them"
-    words = f"{counted(hanging + own, 'pod')} there: {hanging} {depend} on {it}" if hanging + own else ""
-    if own:
-        words = f"{words}, {own} {'belongs' if own == 1 else 'belong'} to {it} (DaemonSets, static pods)"
-    return f"{'; '.join(filter(None, (words, *waiting_words(there)))) or 'No pod depends on it'}. "
 
 
 _FINE_WORDS: Final = {"Running": "running", "Succeeded": "finished"}

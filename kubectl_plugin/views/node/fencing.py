@@ -161,19 +161,11 @@ def _changes(report: FenceReport) -> Iterator[str]:
     else:
         unknown = VOLUME_ATTACHMENTS.rbac_name in unread
         yield "which volumes it detaches is unknown" if unknown else "detaches no volume"
-    yield from _unfenced(report)
-    if left.kept:
-        yield f"marks for deletion, but finalizers keep them: {listed(left.kept, most=_MAX_NAMED)}"
-    if left.staying:
-        yield f"leaves pods that tolerate the taints of the node: {listed(left.staying, most=_MAX_NAMED)}"
-
-
-def _unfenced(report: FenceReport) -> Iterator[str]:
-    """The volumes that get a second writer if the machine is not off."""
-    pods, held = (report.node.pods, report.node.attachments) if report.node is not None else ((), ())
+    # The volumes that get a second writer if the machine is not off.
+    down, held = (report.node.pods, report.node.attachments) if report.node is not None else ((), ())
     named = [
         f"{guard.volume} of {pod.namespace}/{pod.name} ({guarded(guard)})"
-        for pod in pods
+        for pod in down
         for guard in pod.volumes
         if unfenced_from(guard, Reach.OUT_OF_SERVICE) and f"{pod.namespace}/{pod.name}" not in report.left.staying
     ]
@@ -181,6 +173,10 @@ def _unfenced(report: FenceReport) -> Iterator[str]:
     named += [f"{one.volume} ({guarded(one)})" for one in unused if unfenced_from(one, Reach.OUT_OF_SERVICE)]
     if named:
         yield f"nothing then keeps a second writer off: {listed(named, most=3)}"
+    if left.kept:
+        yield f"marks for deletion, but finalizers keep them: {listed(left.kept, most=_MAX_NAMED)}"
+    if left.staying:
+        yield f"leaves pods that tolerate the taints of the node: {listed(left.staying, most=_MAX_NAMED)}"
 
 
 def _next_commands(report: FenceReport, fence_command: str) -> Iterator[Command]:

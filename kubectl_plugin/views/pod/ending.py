@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
@@ -18,7 +18,7 @@ from kubectl_plugin.views.words import clock, listed
 from podrules.api.model.instant import later
 from podrules.ending.deleted_pod import JOB_TRACKING, PATIENCE, Ending
 from podrules.pod.platform import Platform
-from podrules.pod.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
+from podrules.pod.termination import MINIMUM_GRACE_PERIOD_SECONDS, GraceSource
 
 STATIC_STOP: Final = "a delete stops nothing: it is a static pod, and its kubelet recreates its mirror in the API"
 _SPEC: Final = "spec.terminationGracePeriodSeconds"
@@ -197,17 +197,13 @@ def _briefly(report: PodReport, now: datetime | None) -> Iterator[str]:
         last = max(stop.sigkill_latest for stop in stops)
         gone = not deleted and report.termination.object_removed_at_once
         at_once = "; a delete removes the object at once" if gone else ""
-        yield f"{lead}{';' if deleted else ','} SIGKILL by {last} s{at_once}{_longest_hook(stops)}"
+        hooks = [stop.pre_stop_latest for stop in stops if stop.pre_stop is not None]
+        hook = f"; preStop up to {max(hooks)} s" if hooks else ""
+        yield f"{lead}{';' if deleted else ','} SIGKILL by {last} s{at_once}{hook}"
         own = [one for one in report.probe_stops if one.field != _SPEC]
         if own:
             yield f"after a failed probe {listed([f'{one.seconds} s ({one.container}, {one.probe})' for one in own])}"
     yield from _holders(report.ending)
-
-
-def _longest_hook(stops: Sequence[ContainerStop]) -> str:
-    """How much of the grace period preStop hooks may use."""
-    hooks = [stop.pre_stop_latest for stop in stops if stop.pre_stop is not None]
-    return f"; preStop up to {max(hooks)} s" if hooks else ""
 
 
 def _holders(ending: Ending) -> Iterator[str]:

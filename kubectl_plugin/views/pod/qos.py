@@ -8,11 +8,8 @@ from typing import Final
 
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Row, Section
-from kubectl_plugin.reports.pod.pod_parts import OOMOnNode, OOMUnknown, QOSReport
-from kubectl_plugin.reports.pod.pod_pressure import (
-    Assumption,
-    PodPressureReport,
-)
+from kubectl_plugin.reports.pod.pod_parts import OOMUnknown, QOSReport
+from kubectl_plugin.reports.pod.pod_pressure import Assumption, PodPressureReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.caveats import unread_lines
 from kubectl_plugin.views.node.pressure import (
@@ -183,7 +180,18 @@ def oom_section(report: PodReport) -> Section:
             lines.append(f"on the {which} node that can run it, {entry.node}:")
         # One of several equally large nodes is named.
         where = f" ({entry.node})" if bound else f" (as on {entry.node})"
-        lines += _rows(entry, place="" if several or not entry.node else where)
+        place = "" if several or not entry.node else where
+        values = {(score.value, score.rule) for score in entry.containers}
+        first = entry.containers[0] if entry.containers else None
+        if first is not None and len(values) == 1 and first.rule in _ONE_FOR_ALL and first.own is None:
+            lines.append(Row((str(first.value), "all containers", _score_reason(first, place))))
+        else:
+            for score in entry.containers:
+                reason = _score_reason(score, place)
+                if score.own is not None:
+                    written = f"kube-proxy writes it itself ({own_words(score.own)})"
+                    reason = f"{written}; the kubelet sets {score.own.kubelet_value}: {reason}"
+                lines.append(Row((str(score.value), score.container, reason)))
     return Section(label, tuple(lines))
 
 
@@ -194,20 +202,6 @@ def no_score(report: PodReport, why: OOMUnknown) -> str:
         return _UNKNOWN[why]
     least = f"the {low.least} that its containers request" if low.least != "0" else low.least
     return f"none: {low.field} is {low.value}, less than {least}, which the API server rejects"
-
-
-def _rows(entry: OOMOnNode, place: str) -> Iterator[Row]:
-    values = {(score.value, score.rule) for score in entry.containers}
-    first = entry.containers[0] if entry.containers else None
-    if first is not None and len(values) == 1 and first.rule in _ONE_FOR_ALL and first.own is None:
-        yield Row((str(first.value), "all containers", _score_reason(first, place)))
-        return
-    for score in entry.containers:
-        reason = _score_reason(score, place)
-        if score.own is not None:
-            written = f"kube-proxy writes it itself ({own_words(score.own)})"
-            reason = f"{written}; the kubelet sets {score.own.kubelet_value}: {reason}"
-        yield Row((str(score.value), score.container, reason))
 
 
 def _score_reason(score: OOMScoreAdj, place: str) -> str:
@@ -282,7 +276,20 @@ def _lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
         have = "container has" if len(entry.idle) == 1 else "containers have"
         yield f"{have} no process now, so nothing for the kernel to kill: {listed(entry.idle, most=_IDLE)}"
     yield from own_limit_lines(entry, wide=True)
-    yield from _evictions(entry, wide=wide)
+    if entry.critical:
+        yield "the kubelet never evicts it: it is critical"
+        return
+    for eviction in entry.evictions:
+        if wide or eviction.signal is Signal.MEMORY_AVAILABLE:
+            evicted, signal = eviction.place, eviction.signal
+            words = (
+                f"{place_words(evicted.rank, eviction.of, 'pod')} that the kubelet evicts for {SIGNAL_NAMES[signal]}: "
+                f"{over_words(evicted, signal)}, priority {evicted.priority}"
+            )
+            if eviction.before is not None:
+                ahead = eviction.before
+                words += f"; after {ahead.namespace}/{ahead.pod} ({eviction_separator(ahead, signal)})"
+            yield words
 
 
 def own_limit_lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
@@ -295,20 +302,3 @@ def own_limit_lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
         if percent >= LISTED_LIMIT_PERCENT and standing.scope is OOMScope.CONTAINER:
             used, limit = memory(standing.working_set or 0), memory(standing.memory)
             yield f"{lead}{standing.container} uses {percent}% of its {own}limit {limit} (working set {used})"
-
-
-def _evictions(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
-    if entry.critical:
-        yield "the kubelet never evicts it: it is critical"
-        return
-    for standing in entry.evictions:
-        if wide or standing.signal is Signal.MEMORY_AVAILABLE:
-            place, signal = standing.place, standing.signal
-            text = (
-                f"{place_words(place.rank, standing.of, 'pod')} that the kubelet evicts for {SIGNAL_NAMES[signal]}: "
-                f"{over_words(place, signal)}, priority {place.priority}"
-            )
-            if standing.before is not None:
-                before = standing.before
-                text += f"; after {before.namespace}/{before.pod} ({eviction_separator(before, signal)})"
-            yield text

@@ -282,7 +282,17 @@ def safe_or_not(name: str, stakes: Stakes, now: datetime | None, held: Sequence[
     lead = FORCE_LEADS[stakes.safety]
     owner = owner_risk(stakes.owner, idle=stakes.safety is ForceSafety.SAFE)
     named = held and stakes.owner.guarantee is Guarantee.AT_MOST_ONE
-    then = _next_copy(name, stakes, f" once {finalizer_words(held, 'is', 'are')} done" if named else "")
+    # What the next pod does, and the volumes that both may write to.
+    once = f" once {finalizer_words(held, 'is', 'are')} done" if named else ""
+    full_name = f"{stakes.owner.kind} {stakes.owner.name}"
+    another = has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None)
+    if not (words := REPLACED if another else NEXT_START.get(stakes.owner.guarantee, "")):
+        then = _writers(stakes)
+    elif bound := bound_words(stakes.volumes, stakes.node, pending=True):
+        then = f", and {bound}"
+    else:
+        bound = bound_words(stakes.volumes, stakes.node)
+        then = f", and {words.format(owner=full_name, pod=name)}{once}{_writers(stakes)}{bound and f'; {bound}'}"
     match stakes.safety:
         case ForceSafety.SAFE:
             return f"{lead}: {owner}."
@@ -334,17 +344,6 @@ def safer(stakes: Stakes, now: datetime | None, held: Sequence[str] = (), *, for
 def two_writers(guards: Sequence[WriterGuard], reach: Reach) -> str:
     """``both would write to volume data``; empty if no second writer is possible."""
     return _both_write([guard.volume for guard in guards if lets_second_writer(guard, reach)])
-
-
-def _next_copy(name: str, stakes: Stakes, once: str) -> str:
-    owner = f"{stakes.owner.kind} {stakes.owner.name}"
-    another = has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None)
-    if not (words := REPLACED if another else NEXT_START.get(stakes.owner.guarantee, "")):
-        return _writers(stakes)
-    if bound := bound_words(stakes.volumes, stakes.node, pending=True):
-        return f", and {bound}"
-    bound = bound_words(stakes.volumes, stakes.node)
-    return f", and {words.format(owner=owner, pod=name)}{once}{_writers(stakes)}{bound and f'; {bound}'}"
 
 
 def _writers(stakes: Stakes) -> str:

@@ -56,7 +56,9 @@ def volume_sentences(volumes: Sequence[VolumePlace]) -> Iterator[str]:
             who = f": {listed(one.lacking)} {exist} but {lack} that label"
         else:
             who = ", and no node is there" if one.labels else ", and no node does"
-        yield f"{what}{of}{_facts(one)} can be used only {_where(one)}{who}."
+        places = [f"{_place(key, values)} ({key})" for key, values in one.labels.items()]
+        where = listed(places) if places else "where its node affinity matches"
+        yield f"{what}{of}{_facts(one)} can be used only {where}{who}."
     if len(volumes) > _SHOWN:
         yield f"{counted(len(volumes) - _SHOWN, 'more volume')} can be used on some nodes only."
     if volumes and (way := _volume_way(volumes[0])):
@@ -76,12 +78,6 @@ def volume_command(volumes: Sequence[VolumePlace], pod: str, namespace: str, lik
 def _facts(one: VolumePlace) -> str:
     facts = ", ".join(filter(None, (one.size, one.phase, one.kind)))
     return f" ({facts})" if facts else ""
-
-
-def _where(one: VolumePlace) -> str:
-    """``in zone a (topology.kubernetes.io/zone)``."""
-    places = [f"{_place(key, values)} ({key})" for key, values in one.labels.items()]
-    return listed(places) if places else "where its node affinity matches"
 
 
 def _place(key: str, values: Sequence[str]) -> str:
@@ -224,32 +220,12 @@ def _of_devices(problem: ClaimProblem) -> str:
     return f"is not ready: driver {problem.provisioner} {what}{f' ({said})' if said else ''}"
 
 
-def _choice(problem: ClaimProblem) -> str:
-    """How a pod names its node without bypassing the scheduler."""
-    if problem.hostname:
-        return f"nodeSelector kubernetes.io/hostname: {problem.hostname}"
-    return "required node affinity (matchFields metadata.name)"
-
-
-def _class_remedy(problem: ClaimProblem) -> str:
-    """How to correct a missing class: the class of a claim cannot be changed once it is set."""
-    other = f", or recreate the claim with a class that exists{_there(problem)}" if problem.classes else ""
-    class_too = f"create StorageClass {quoted(problem.storage_class)}{other}"
-    return f"{_by_hand(problem)}, or {class_too}" if problem.near else class_too
-
-
 def _by_hand(problem: ClaimProblem) -> str:
     wanted = f" ({', '.join(problem.wanted)})" if problem.wanted else ""
     # A volume of an earlier claim can be used again.
     released = any(one.phase == "Released" for one in problem.near)
     reuse = "; a Released one is Available again without its spec.claimRef" if released else ""
     return f"create a PersistentVolume {_of_class(problem)} that matches it{wanted}{reuse}"
-
-
-def _by_default(problem: ClaimProblem) -> str:
-    if not problem.classes:
-        return "create a StorageClass and mark it as the default"
-    return f"mark a StorageClass{_there(problem)} as the default, or name one in the claim"
 
 
 _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
@@ -320,13 +296,25 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ),
     ClaimTrouble.NOT_OWNED: lambda _: "rename the pod or its volume, or delete that claim if it is not needed",
     ClaimTrouble.VOLUME_MISSING: lambda one: f"create PersistentVolume {quoted(one.volume)}, or recreate the claim",
-    ClaimTrouble.NEEDS_SCHEDULER: lambda one: f"replace spec.nodeName by {_choice(one)}",
+    ClaimTrouble.NEEDS_SCHEDULER: lambda one: (
+        f"replace spec.nodeName by nodeSelector kubernetes.io/hostname: {one.hostname}"
+        if one.hostname
+        else "replace spec.nodeName by required node affinity (matchFields metadata.name)"
+    ),
     ClaimTrouble.VOLUME_TAKEN: lambda _: "recreate the claim without spec.volumeName, or with a free volume",
     ClaimTrouble.VOLUME_MISMATCH: lambda _: (
         "recreate the claim without spec.volumeName, or with a free volume that matches it"
     ),
-    ClaimTrouble.CLASS_MISSING: _class_remedy,
-    ClaimTrouble.NO_CLASS: _by_default,
+    # The class of a claim cannot be changed once it is set.
+    ClaimTrouble.CLASS_MISSING: lambda one: (
+        f"{f'{_by_hand(one)}, or ' if one.near else ''}create StorageClass {quoted(one.storage_class)}"
+        f"{f', or recreate the claim with a class that exists{_there(one)}' if one.classes else ''}"
+    ),
+    ClaimTrouble.NO_CLASS: lambda one: (
+        f"mark a StorageClass{_there(one)} as the default, or name one in the claim"
+        if one.classes
+        else "create a StorageClass and mark it as the default"
+    ),
     ClaimTrouble.NO_VOLUME: _by_hand,
     ClaimTrouble.NO_BINDING_MODE: lambda one: (
         f"recreate StorageClass {quoted(one.storage_class)} with a volumeBindingMode"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.views.words import counted, listed
@@ -12,6 +12,9 @@ from podrules.api.model.pod import PodReference
 from podrules.scheduling.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec, UnmovedPod
 from podrules.workload.budget_risk import UNREADY_FIRST, BudgetRisk
 from podrules.workload.disruption import budget_way, fails_drain
+
+if TYPE_CHECKING:
+    from kubectl_plugin.reports.related import BudgetReport
 
 _REMEDIES: Final = {
     BudgetRisk.OVERLAPS: "two budgets select the same pods. Waiting does not help: let one of them select these pods",
@@ -33,7 +36,7 @@ _SENTENCES: Final = 3
 _OTHERS_UNCOUNTED: Final = (
     "how many may be evicted is unknown: it counts by controllers, and those of the other pods are not read"
 )
-_NO_SETTING: Final = "no setting"
+NO_SETTING: Final = "no setting"
 _NODES_UNCOUNTED: Final = "how many may be evicted is unknown: a DaemonSet's number of pods depends on the nodes"
 
 
@@ -164,11 +167,11 @@ def _nothing_of(*names: str, pods: int, of: int) -> str:
 def _allows_words(budget: PlannedBudget) -> str:
     room, why = budget.room, _blocked(budget, budget.name)
     if why:
-        counts = room is not None and not room.failure and _setting(budget) != _NO_SETTING
+        counts = room is not None and not room.failure and setting_words(budget) != NO_SETTING
         among = " in these files" if counts else ""
         waits = f"; a drain waits{_how_long(budget.specs, budget)}" if _drained(budget.specs) else ""
         return f"{why}{among}, so none can be evicted{waits}"
-    lead = f"{budget.name} ({_setting(budget)})"
+    lead = f"{budget.name} ({setting_words(budget)})"
     if room is None:
         return f"{lead}: {_NODES_UNCOUNTED}"
     count = f"{room.allowed or 'none'} of {counted(budget.pods, 'pod')}"
@@ -195,7 +198,7 @@ def _how_long(specs: Sequence[str], budget: PlannedBudget | None = None) -> str:
 def _why(budget: PlannedBudget, found: Budgets) -> Iterator[str]:
     room = budget.room
     others = f" and {counted(budget.others, 'other pod')} of the cluster" if budget.others else ""
-    yield f"{_setting(budget)} of {listed(budget.specs, most=_NAMED)}{others}"
+    yield f"{setting_words(budget)} of {listed(budget.specs, most=_NAMED)}{others}"
     if budget.held:
         # Another budget that the API server names may have the same name here.
         names: set[str] = set()
@@ -217,12 +220,12 @@ def _why(budget: PlannedBudget, found: Budgets) -> Iterator[str]:
 
 def _blocked(budget: PlannedBudget, name: str) -> str:
     """Why none of its pods is ever evicted; empty if some may be, or if more Ready pods would help."""
-    room, lead = budget.room, f"{name} ({_setting(budget)})"
+    room, lead = budget.room, f"{name} ({setting_words(budget)})"
     if room is None:
         return ""
     if room.failure:
         return f"{lead} cannot count them: {room.failure}"
-    if _setting(budget) == _NO_SETTING:
+    if setting_words(budget) == NO_SETTING:
         return f"{name} sets neither minAvailable nor maxUnavailable"
     if room.allowed or room.desired_healthy < budget.pods:
         return ""
@@ -231,7 +234,8 @@ def _blocked(budget: PlannedBudget, name: str) -> str:
     return f"{lead} needs {room.desired_healthy} healthy pods of {budget.pods}"
 
 
-def _setting(budget: PlannedBudget) -> str:
+def setting_words(budget: PlannedBudget | BudgetReport) -> str:
+    """``maxUnavailable 1``."""
     if budget.max_unavailable is not None:
         return f"maxUnavailable {budget.max_unavailable}"
-    return _NO_SETTING if budget.min_available is None else f"minAvailable {budget.min_available}"
+    return NO_SETTING if budget.min_available is None else f"minAvailable {budget.min_available}"

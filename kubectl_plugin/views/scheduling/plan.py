@@ -207,7 +207,17 @@ def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
     total = sum(spec.placed for spec in made)
     # If nothing is placed, each spec already says that it requests no pods.
     if total and all(spec.wanted is not None and not spec.is_short for spec in made):
-        fit = _all_fit(made, total, everything=report.everything_fits and made == specs)
+        nodes: Counter[str] = Counter()
+        for spec in made:
+            nodes.update(spec.nodes)
+        paid, everything = paid_words(made), report.everything_fits and made == specs
+        if total == 1:
+            fits = f"{'It' if everything else 'The one new pod'} fits, on {next(iter(nodes))}"
+            fit = f"{fits}, {paid}." if paid else f"{fits}."
+        else:
+            what = "pod" if everything else "new pod"
+            fits = fit_words(made, what) if paid else f"{_every(total).capitalize()} {what}s fit"
+            fit = f"{fits}: {nodes_words(dict(nodes.most_common()))}."
         yield guessed(fit, guess=any(map(report.is_guess, made)))
     yield from victim_words(specs) if not short else ()
 
@@ -229,26 +239,19 @@ def _short_words(short: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
         yield unknown_words(specs[0]) or words.rstrip()
 
 
-def _all_fit(specs: Sequence[PlannedSpec], total: int, *, everything: bool) -> str:
-    nodes: Counter[str] = Counter()
-    for spec in specs:
-        nodes.update(spec.nodes)
-    paid = paid_words(specs)
-    if total == 1:
-        fits = f"{'It' if everything else 'The one new pod'} fits, on {next(iter(nodes))}"
-        return f"{fits}, {paid}." if paid else f"{fits}."
-    what = "pod" if everything else "new pod"
-    fit = fit_words(specs, what) if paid else f"{_every(total).capitalize()} {what}s fit"
-    return f"{fit}: {nodes_words(dict(nodes.most_common()))}."
-
-
 def _drain_words(report: PlanReport) -> Iterator[str]:
     """The sentences about a drain: if it ends, what blocks it, and how many pods find a place; empty without one."""
     nodes = report.what_if.drained_nodes
     if not nodes:
         return
     held = [entry for entry in report.unmoved if entry.reason == "PodDisruptionBudget"]
-    yield from _stuck_words(report)
+    if report.stuck_on:
+        # On a silent node no eviction ends.
+        do, until = ("does", "it does, or is") if len(report.stuck_on) == 1 else ("do", "they do, or are")
+        stay = "1 pod stays" if report.stuck == 1 else f"{report.stuck} pods stay"
+        stay = stay if report.stuck else "each pod that is evicted stays"
+        silent = f"{listed(report.stuck_on, most=3)} {do} not answer"
+        yield f"The drain does not end: {silent}, and {stay} Terminating until {until} fenced."
     there = sum(entry.node in report.stuck_on for entry in held)
     if there:
         pods = f"{counted(there, 'pod')} there {'is' if there == 1 else 'are'}"
@@ -282,17 +285,6 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
     lost = sum(entry.reason == "NoController" for entry in report.unmoved)
     if lost:
         yield f"{counted(lost, 'pod')} would be lost: no controller recreates {'it' if lost == 1 else 'them'}."
-
-
-def _stuck_words(report: PlanReport) -> Iterator[str]:
-    """Says which drained nodes are silent: no eviction ends there."""
-    if not report.stuck_on:
-        return
-    do, until = ("does", "it does, or is") if len(report.stuck_on) == 1 else ("do", "they do, or are")
-    pods = "1 pod stays" if report.stuck == 1 else f"{report.stuck} pods stay"
-    pods = pods if report.stuck else "each pod that is evicted stays"
-    silent = f"{listed(report.stuck_on, most=3)} {do} not answer"
-    yield f"The drain does not end: {silent}, and {pods} Terminating until {until} fenced."
 
 
 def _leaving_words(report: PlanReport, *, ends: bool) -> Iterator[str]:
@@ -347,6 +339,7 @@ def _late_words(entry: UnmovedPod) -> str:
 
 
 def _short(spec: PlannedSpec) -> str:
+    """``2 of 3 replicas of deployment/web stay pending.``."""
     missing = (spec.wanted or 0) - spec.placed
     named = spec.stopped is not None and spec.stopped.named is not None
     one = missing == 1

@@ -23,7 +23,14 @@ def more_words(report: PlanReport) -> Iterator[str]:
     """The sentences for each workload or pod that was named."""
     for spec in report.specs:
         if spec.origin == "more" and spec.daemon is None:
-            yield from _awaited_words(spec)
+            if (awaited := spec.awaited) is not None:
+                name, silent = spec.name.partition("/")[2], awaited.silent_node
+                reason = f"StatefulSet {name} makes no other pod before {awaited.name} is Ready (OrderedReady)"
+                if awaited.deleted:
+                    reason = ordinal_words(name, awaited.name, ordered=True)
+                yield f"No: {reason}{f'; its node {silent} is silent' if silent else ''}."
+                if silent:
+                    yield f"Way out: bring {silent} back, or fence it."
             job = spec.job
             if job is not None and not job.schedule and not spec.suspended and spec.there >= job.now:
                 left = "" if job.completions is None else f"; {job.succeeded} of {job.completions} have succeeded"
@@ -157,20 +164,6 @@ def suspended_words(spec: PlannedSpec) -> Iterator[str]:
     """Says that a spec's controller is suspended and makes no pods."""
     if spec.suspended:
         yield f"{spec.name} is suspended (spec.suspend): it makes no pod before it is resumed."
-
-
-def _awaited_words(spec: PlannedSpec) -> Iterator[str]:
-    """Says that the StatefulSet makes no other pod now, even if there is room."""
-    awaited = spec.awaited
-    if awaited is None:
-        return
-    name, silent = spec.name.partition("/")[2], awaited.silent_node
-    reason = f"StatefulSet {name} makes no other pod before {awaited.name} is Ready (OrderedReady)"
-    if awaited.deleted:
-        reason = ordinal_words(name, awaited.name, ordered=True)
-    yield f"No: {reason}{f'; its node {silent} is silent' if silent else ''}."
-    if silent:
-        yield f"Way out: bring {silent} back, or fence it."
 
 
 def unknown_words(spec: PlannedSpec) -> str:
