@@ -118,17 +118,15 @@ def _eviction(eviction: Eviction, node: str, now: datetime | None) -> str:
     )
 
 
-# The first commands for a node that does not answer, or is still declared out of service.
-#
-# silent              show the pods that depend on it, then what a fence would do
-# heartbeats missed   show the pods that depend on it: it may still come back by itself
-# out of service      show the pods that depend on it, then what is left to remove
-# gone                show the pods that depend on it: there is no Node to fence
-# back                unfence it
-
-
 def reach_commands(node: NodeReach | None) -> Iterator[Command]:
-    """The commands that show and repair a node's state; none if it is in service and answers."""
+    """The commands that show and repair a node's state; none if it is in service and answers.
+
+    silent              show the pods that depend on it, then what a fence would do
+    heartbeats missed   show the pods that depend on it: it may still come back by itself
+    out of service      show the pods that depend on it, then what is left to remove
+    gone                show the pods that depend on it: there is no Node to fence
+    back                unfence it
+    """
     if node is None:
         return
     if node.reach.quiet:

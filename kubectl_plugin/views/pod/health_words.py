@@ -291,7 +291,7 @@ def health_commands(health: Health, pod: str, namespace: str, now: datetime | No
         worst = health.container(broken[0].container)
     else:
         worst = next(iter(lately_ended(health, now)), None)
-    # The state then says too little.
+    # The state then says too little: the events may say more.
     unclear = health.phase == "Unknown" or (health.phase == "Running" and not health.ready)
     if worst is not None and worst.latest is not None:
         before = " --previous" if worst.end is None else ""

@@ -282,7 +282,7 @@ def safe_or_not(name: str, stakes: Stakes, now: datetime | None, held: Sequence[
     lead = FORCE_LEADS[stakes.safety]
     owner = owner_risk(stakes.owner, idle=stakes.safety is ForceSafety.SAFE)
     named = held and stakes.owner.guarantee is Guarantee.AT_MOST_ONE
-    # What the next pod does, and the volumes that both may write to.
+    # What the next pod does, and the volumes that both pods may write to.
     once = f" once {finalizer_words(held, 'is', 'are')} done" if named else ""
     full_name = f"{stakes.owner.kind} {stakes.owner.name}"
     another = has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None)

@@ -330,8 +330,6 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
 }
 
 
-# A volume that moves from one node to another, in words: the step, what holds it, and since when.
-
 _STEPS: Final = tuple(MoveStep)
 _MINUTES: Final = int(FORCE_DETACH_AFTER.total_seconds() // 60)
 _WAITS: Final = {
