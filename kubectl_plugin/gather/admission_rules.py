@@ -46,7 +46,6 @@ from podrules.admission.mutating_webhooks import (
 from podrules.admission.pod_review import AdmissionRules
 from podrules.admission.pod_security.policy import policy_of
 from podrules.api.features import Features
-from podrules.api.model.base import ResourceList
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import LimitRange, PriorityClass, ResourceQuota, ResourceQuotaStatus
 from podrules.api.model.quantity import ZERO
@@ -141,9 +140,13 @@ class NamespaceReader:
                 if entry.metadata.name not in used:
                     reason = f"quota {entry.metadata.name} is only in the file: it counts from 0"
                     self._gatherer.noted(UnreadInput("get", RESOURCE_QUOTAS.rbac_name, namespace, reason))
-            self._quotas[namespace] = applied(
-                found, [_counted(entry, used.get(entry.metadata.name, {})) for entry in own]
-            )
+            counted = []
+            for entry in own:
+                # As the quota controller will count it.
+                hard, known = entry.spec.hard, used.get(entry.metadata.name, {})
+                status = ResourceQuotaStatus(hard=hard, used={name: known.get(name, ZERO) for name in hard})
+                counted.append(replace(entry, status=status))
+            self._quotas[namespace] = applied(found, counted)
         return AdmissionRules(limit_ranges=limit_ranges or (), quotas=self._quotas[namespace], policy=policy_of(labels))
 
     def take(self, pod: Pod, wanted: int | None, features: Features) -> QuotaRoom | None:
@@ -160,13 +163,6 @@ class NamespaceReader:
         # Pods without a limiting quota are not counted either.
         self._quotas[namespace] = with_pods(pod, pods or 0, quotas, features=features)
         return room
-
-
-def _counted(quota: ResourceQuota, used: ResourceList) -> ResourceQuota:
-    """A quota of a file as the quota controller will count it."""
-    hard = quota.spec.hard
-    counted = {name: used.get(name, ZERO) for name in hard}
-    return replace(quota, status=ResourceQuotaStatus(hard=hard, used=counted))
 
 
 # What the webhook of kubectl qos writes into a future pod, or refuses, by its configuration in the cluster.

@@ -168,7 +168,8 @@ class Ends:
         found = [
             one
             for one in self._listed(pods, events, after)
-            if one.end.of is not EndOf.NOTHING and _is_after(one, after)
+            if one.end.of is not EndOf.NOTHING
+            and (after is None or (when := instant(one.end.at)) is None or when >= after)
         ]
         yield from sorted(found, key=lambda report: report.end.at or "", reverse=True)
 
@@ -189,7 +190,10 @@ class Ends:
             # Another pod may have the name by now, also on another node, or of another workload.
             present = there.get((namespace, name)) or read_or_none(self._gatherer.get(PODS, name, namespace))
             report = self._earlier(name, namespace, about[namespace, name], present, alone=alone)
-            if report.end.verdict.grade is not Grade.NOTHING or _did_not_end_by_itself(report):
+            # Without a known cause, a pod that always restarts, or with a silent node, cannot have finished.
+            restarts = report.owner is not None and report.owner.kind != JOBS.kind
+            unfinished = bool(report.end.verdict.clues) and (report.silent or restarts)
+            if report.end.verdict.grade is not Grade.NOTHING or unfinished:
                 yield report
 
     def _pods_named(self, events: Sequence[Event], namespace: str | None) -> Sequence[Pod]:
@@ -249,14 +253,3 @@ def _by_pod(events: Sequence[Event]) -> dict[tuple[str, str], list[Event]]:
         if event.involved_object.kind == PODS.kind:
             about.setdefault((event.involved_object.namespace, event.involved_object.name), []).append(event)
     return about
-
-
-def _did_not_end_by_itself(report: EndReport) -> bool:
-    """Whether a removed pod without a known cause cannot have finished: it always restarts, or its node is silent."""
-    restarts = report.owner is not None and report.owner.kind != JOBS.kind
-    return bool(report.end.verdict.clues) and (report.silent or restarts)
-
-
-def _is_after(report: EndReport, after: datetime | None) -> bool:
-    when = instant(report.end.at)
-    return after is None or when is None or when >= after

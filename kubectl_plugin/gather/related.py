@@ -102,10 +102,6 @@ class RelatedReports:
             reach=reach if reach is not None and reach.reach.quiet else None,
         )
 
-    def _unfinished(self, namespace: str | None) -> list[Pod] | None:
-        found = self._list(kinds.PODS, namespace)
-        return None if found is None else [pod for pod in found if not pod.finished]
-
     def _claim(self, claim: PersistentVolumeClaim, *, named: bool) -> ClaimReport:
         # Loaded on demand: they need numpy.
         from podrules.scheduling.placement.claims import claim_problem, claimed_place
@@ -287,7 +283,8 @@ class RelatedReports:
         # Loaded on demand.
         from kubectl_plugin.gather.admission_rules import OwnWebhook
 
-        pods, classes = self._unfinished(None), self._list(kinds.PRIORITY_CLASSES) or ()
+        found, classes = self._list(kinds.PODS), self._list(kinds.PRIORITY_CLASSES) or ()
+        pods: list[Pod] | None = None if found is None else [pod for pod in found if not pod.finished]
         own = [pod for pod in pods or () if pod.spec.priority_class_name == name]
         earlier = [one for pod in own if (one := pod.spec.priority) is not None and one != value]
         ranked = sorted((one for one in classes if one.metadata.name != name), key=lambda one: -one.value)

@@ -265,7 +265,12 @@ def workload_entries(
             own.setdefault((namespace, kind, name), []).append(pod)
     entries = (_entry(key, in_short(found), written.get(key), refusals.get(key, "")) for key, found in own.items())
     shown = (one for one in entries if one.counts.wanted or one.counts.ready or one.counts.succeeded or one.in_trouble)
-    return tuple(sorted(shown, key=_order))
+
+    def order(entry: WorkloadEntry) -> tuple[int, int, int, str, str, str]:
+        worst = len(PodState) if entry.worst is None else entry.worst.worse
+        return -entry.severity.urgency, worst, -entry.in_trouble, entry.namespace, entry.kind, entry.name
+
+    return tuple(sorted(shown, key=order))
 
 
 def _entry(key: WorkloadKey, found: Sequence[WorkloadPod], workload: Workload | None, event: str) -> WorkloadEntry:
@@ -296,11 +301,6 @@ def _entry(key: WorkloadKey, found: Sequence[WorkloadPod], workload: Workload | 
         short=short,
         refused=said_by_server(refused),
     )
-
-
-def _order(entry: WorkloadEntry) -> tuple[int, int, int, str, str, str]:
-    worst = len(PodState) if entry.worst is None else entry.worst.worse
-    return -entry.severity.urgency, worst, -entry.in_trouble, entry.namespace, entry.kind, entry.name
 
 
 # Data of only one of two reports, such as usage that was not measured for the other, are not a change of the cluster.

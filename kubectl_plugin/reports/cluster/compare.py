@@ -16,7 +16,6 @@ from kubectl_plugin.reports.cluster.cluster_entries import (
     NodeStanding,
     OtherCluster,
     PodChange,
-    PodEntry,
     PodStanding,
     PromisedResource,
     Tally,
@@ -89,7 +88,15 @@ def _side(report: EarlierReport | ClusterReport) -> _Side:
         )
         for node in report.nodes
     }
-    pods = {(pod.namespace, pod.name): _pod_standing(pod, nodes.get(pod.node)) for pod in report.pods}
+    by_value = {one.value: one for one in PodRisk}
+    pods = {}
+    for pod in report.pods:
+        node, risk = nodes.get(pod.node), pod.risk
+        # A later release may report a risk that this one does not know.
+        known_risk = risk if risk is None or isinstance(risk, PodRisk) else by_value.get(risk)
+        known = pod.used is not None or not pod.node or (node is not None and node.usage_known)
+        standing = PodStanding(pod.node, pod.status, pod.restarts, pod.created, known_risk, known)
+        pods[pod.namespace, pod.name] = standing
     risks = Counter(pod.risk.value if isinstance(pod.risk, PodRisk) else pod.risk for pod in report.pods if pod.risk)
     tally = Tally(
         nodes=len(nodes),
@@ -101,12 +108,6 @@ def _side(report: EarlierReport | ClusterReport) -> _Side:
         restarts=sum(pod.restarts for pod in pods.values()),
     )
     return _Side(nodes, pods, tally)
-
-
-def _pod_standing(pod: EarlierPod | PodEntry, node: NodeStanding | None) -> PodStanding:
-    risk = pod.risk if isinstance(pod.risk, PodRisk) else next((one for one in PodRisk if one.value == pod.risk), None)
-    known = pod.used is not None or not pod.node or (node is not None and node.usage_known)
-    return PodStanding(pod.node, pod.status, pod.restarts, pod.created, risk, known)
 
 
 def _percent(promised: EarlierPromisedResource | PromisedResource) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
@@ -133,6 +133,12 @@ def node_report(
     """The report of one node, without usage, which `node_pressure_report` adds."""
     allocation = node_allocation(node, pods or (), features=versions.scheduler)
     ready, quiet = node.ready, reach is not None and reach.reach.quiet
+    pressure = sorted((one for one in events if one.reason in PRESSURE_REASONS), key=lambda one: one.last or "")
+    clues = (
+        of_event(one, EvidenceSource.NODE_EVENT)
+        for one in {event.reason: event for event in pressure}.values()
+        if now is not None and (when := instant(one.last)) is not None and now - when <= _LATELY
+    )
     return NodeReport(
         name=node.metadata.name,
         source=source,
@@ -144,7 +150,7 @@ def node_report(
         reach=reach,
         unschedulable=node.spec.unschedulable,
         pressures=pressures_of(node.status.conditions),
-        pressure_said=tuple(_pressure_clues(events, now)),
+        pressure_said=tuple(clues),
         platform=node_platform(node),
         taints=tuple(taint.text for taint in node.spec.taints),
         going=going(node, events, now),
@@ -162,15 +168,6 @@ def node_report(
         version_notes=version_notes(versions, (node,)),
         unread=unread,
     )
-
-
-def _pressure_clues(events: Iterable[Event], now: datetime | None) -> Iterator[Clue]:
-    pressure = sorted((one for one in events if one.reason in PRESSURE_REASONS), key=lambda one: one.last or "")
-    last = {event.reason: event for event in pressure}
-    for event in last.values():
-        when = instant(event.last)
-        if now is not None and when is not None and now - when <= _LATELY:
-            yield of_event(event, EvidenceSource.NODE_EVENT)
 
 
 def _kept_room(nominated: Sequence[Pod], features: Features) -> KeptRoom:

@@ -12,7 +12,7 @@ from podrules.admission.admitted_pod import AdmittedPod
 from podrules.api.features import Features
 from podrules.api.model.base import ResourceList
 from podrules.api.model.node import Node
-from podrules.api.model.pod import ContainerRef, Pod, PodQOSClass
+from podrules.api.model.pod import Pod, PodQOSClass
 from podrules.api.model.policy import PriorityClass
 from podrules.api.names import near_names
 from podrules.pod import cgroup
@@ -155,21 +155,17 @@ def oom_of_pod(
         candidates = kept or candidates
         if not candidates:
             return OOMUnknown.NOT_LINUX if eligible else OOMUnknown.NO_ELIGIBLE_NODE
+    # The smallest and the largest node; one node if they are equal.
+    equal = _memory(candidates[0]) == _memory(candidates[-1])
+    ends = candidates[:1] if equal else (candidates[0], candidates[-1])
     found = tuple(
         OOMOnNode(candidate.metadata.name, _memory(candidate), scores)
-        for candidate in _ends(candidates)
+        for candidate in ends
         if (scores := pod_oom_score_adjs(pod, _memory(candidate), features=versions.kubelet(candidate))) is not None
     )
     if any(not score.in_range for entry in found for score in entry.containers):
         return OOMUnknown.NOT_IN_RANGE
     return found or OOMUnknown.NODE_NOT_KNOWN
-
-
-def _ends(candidates: Sequence[Node]) -> Sequence[Node]:
-    """The smallest and the largest node; one node if they are equal."""
-    if _memory(candidates[0]) == _memory(candidates[-1]):
-        return candidates[:1]
-    return (candidates[0], candidates[-1])
 
 
 def _memory(node: Node) -> int:
@@ -214,6 +210,12 @@ def pod_cgroup(
     """
     config = cgroup.pod_resource_config(pod, features=features)
     name = cgroup.pod_cgroup_name(pod, root, features=features) if pod.metadata.uid else None
+    containers = []
+    for ref in pod.containers():
+        own = cgroup.container_resource_config(pod, ref, features=features)
+        weight = None if own.cpu_shares is None else cgroup.cpu_weight_libcontainer(own.cpu_shares)
+        qos = None if settings is None else container_memory_qos(pod, ref, settings, features=features)
+        containers.append(ContainerCgroup(ref.container.name, own, weight, qos))
     return CgroupReport(
         cgroupfs=name.to_cgroupfs() if name else None,
         systemd=name.to_systemd() if name else None,
@@ -221,18 +223,8 @@ def pod_cgroup(
         config=config,
         cpu_weight=None if config.cpu_shares is None else cgroup.cpu_weight(config.cpu_shares),
         memory_qos=None if settings is None else pod_memory_qos(pod, settings, features=features),
-        containers=tuple(_container(pod, ref, features, settings) for ref in pod.containers()),
+        containers=tuple(containers),
         as_on=as_on,
-    )
-
-
-def _container(pod: Pod, ref: ContainerRef, features: Features, settings: MemorySettings | None) -> ContainerCgroup:
-    config = cgroup.container_resource_config(pod, ref, features=features)
-    return ContainerCgroup(
-        container=ref.container.name,
-        config=config,
-        cpu_weight=None if config.cpu_shares is None else cgroup.cpu_weight_libcontainer(config.cpu_shares),
-        memory_qos=None if settings is None else container_memory_qos(pod, ref, settings, features=features),
     )
 
 

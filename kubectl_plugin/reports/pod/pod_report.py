@@ -302,7 +302,12 @@ def pod_report(
     quiet = silent or platform is Platform.VIRTUAL_KUBELET
     plan = stop_plan(ends, quiet=quiet)
     disabled, evictable = facts.preemption_disabled, not pod.finished and platform is Platform.LINUX
-    nodes = [] if facts.home is not None else _likely_nodes(facts, likely.placement)
+    nodes: Sequence[Node] = ()
+    if facts.home is None:
+        # The Linux nodes among which the scheduler chooses, else all where the pod may be placed.
+        possible = [node for node in facts.nodes or () if node_platform(node) is Platform.LINUX]
+        best = () if likely.placement is None else likely.placement.best
+        nodes = [node for node in possible if node.metadata.name in best] or eligible_nodes(pod, possible)
     probed = (ref for ref in ends.containers() if ref.is_sidecar or not ref.is_init)
     stops = (stop for ref in probed for stop, _ in probe_stops(ends, ref))
     return PodReport(
@@ -457,13 +462,6 @@ def _cgroup(
     kubelets = [facts.versions.kubelet(node) for node in likely]
     as_on = likely[0].metadata.name if len(set(kubelets)) > 1 else ""
     return pod_cgroup(granted, kubelets[0], settings, as_on)
-
-
-def _likely_nodes(facts: PodFacts, placement: Placement | None) -> Sequence[Node]:
-    """The Linux nodes among which the scheduler chooses, else all where the pod may be placed."""
-    nodes = [node for node in facts.nodes or () if node_platform(node) is Platform.LINUX]
-    best = () if placement is None else placement.best
-    return [node for node in nodes if node.metadata.name in best] or eligible_nodes(facts.pod, nodes)
 
 
 def _force_safety(facts: PodFacts, platform: Platform, plan: StopPlan) -> ForceSafety | None:
