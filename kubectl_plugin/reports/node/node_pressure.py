@@ -29,7 +29,7 @@ from podrules.ending.died.memory import OomKill
 from podrules.node.eviction.ranking import Comparator, EvictionPlace
 from podrules.node.eviction.thresholds import PODS_CGROUP, Signal
 from podrules.node.pressure.cgroups import NodeCgroup
-from podrules.node.pressure.node import NodePressure, OOMScope, ThresholdSource
+from podrules.node.pressure.node import NodePressure, OOMOrder, OOMScope, ThresholdSource
 from podrules.node.pressure.oom_order import (
     PAGE_SIZE,
     OOMPlace,
@@ -219,28 +219,6 @@ def node_pressure_report(
 ) -> NodePressureReport:
     """The report of one node. The usage is also added to the report of its requests."""
     classes = classes_of(pods, versions.api_server)
-    whole, in_pods = usage.summary.node.memory, usage.summary.node.system_container(PODS_CGROUP)
-    used = whole.working_set_bytes if whole else None
-    by_pods = in_pods.memory.working_set_bytes if in_pods and in_pods.memory else None
-    capacity = node.status.capacity.get(MEMORY, ZERO).value
-    limit = next((order.memory for order in pressure.ooms if order.scope is OOMScope.KUBEPODS), None)
-    ooms = []
-    for one in pressure.ooms:
-        total = (one.memory + one.swap) // PAGE_SIZE if one.scope is OOMScope.GLOBAL else None
-        places = (oom_place(rank, place, classes, total) for rank, place in enumerate(one.places, start=1))
-        ooms.append(
-            OOMOrderReport(
-                scope=one.scope,
-                namespace=one.namespace,
-                pod=one.pod,
-                container=one.container,
-                memory=one.memory,
-                memory_assumed=one.memory_assumed,
-                swap=one.swap,
-                working_set=one.working_set,
-                places=tuple(places),
-            )
-        )
     report = NodePressureReport(
         name=node.metadata.name,
         source=promised.source,
@@ -253,16 +231,8 @@ def node_pressure_report(
         oom_group=pressure.oom_group,
         image_fs=pressure.disks.image_fs,
         max_pod_grace_period_seconds=pressure.max_pod_grace_period_seconds,
-        memory=MemoryReport(
-            capacity=capacity,
-            working_set=used,
-            pods_working_set=by_pods,
-            pods_limit=limit,
-            system_working_set=None if used is None or by_pods is None else used - by_pods,
-            system_reserved=None if limit is None else capacity - limit,
-            psi=pressure.memory_psi,
-        ),
-        oom=tuple(ooms),
+        memory=_memory(node, usage, pressure),
+        oom=tuple(_oom(order, classes) for order in pressure.ooms),
         evictions=tuple(
             EvictionOrderReport(
                 order.signal,
@@ -337,6 +307,42 @@ Classes = Mapping[tuple[str, str], PodQOSClass]
 def classes_of(pods: Sequence[Pod], features: Features) -> Classes:
     """The QoS classes of the pods of a node."""
     return {(pod.metadata.namespace, pod.metadata.name): get_pod_qos(pod, features=features) for pod in pods}
+
+
+def _memory(node: Node, usage: NodeUsage, pressure: NodePressure) -> MemoryReport:
+    measured = usage.summary.node
+    whole, pods = measured.memory, measured.system_container(PODS_CGROUP)
+    used = whole.working_set_bytes if whole else None
+    by_pods = pods.memory.working_set_bytes if pods and pods.memory else None
+    capacity = node.status.capacity.get(MEMORY, ZERO).value
+    limit = next((order.memory for order in pressure.ooms if order.scope is OOMScope.KUBEPODS), None)
+    return MemoryReport(
+        capacity=capacity,
+        working_set=used,
+        pods_working_set=by_pods,
+        pods_limit=limit,
+        system_working_set=None if used is None or by_pods is None else used - by_pods,
+        system_reserved=None if limit is None else capacity - limit,
+        psi=pressure.memory_psi,
+    )
+
+
+def _oom(order: OOMOrder, classes: Classes) -> OOMOrderReport:
+    total = (order.memory + order.swap) // PAGE_SIZE
+    return OOMOrderReport(
+        scope=order.scope,
+        namespace=order.namespace,
+        pod=order.pod,
+        container=order.container,
+        memory=order.memory,
+        memory_assumed=order.memory_assumed,
+        swap=order.swap,
+        working_set=order.working_set,
+        places=tuple(
+            oom_place(rank, place, classes, total if order.scope is OOMScope.GLOBAL else None)
+            for rank, place in enumerate(order.places, start=1)
+        ),
+    )
 
 
 def oom_place(rank: int, place: OOMPlace, classes: Classes, total_pages: int | None) -> OOMPlaceReport:
