@@ -1,7 +1,7 @@
 """Other objects of a file that count for its pods: PriorityClasses, claims, volumes, Services, quotas, budgets.
 
 Objects in the cluster stay as they are, except for those that an apply changes without a controller: LimitRanges,
-ResourceQuotas, the labels of Namespaces (`namespace_rules`) and PodDisruptionBudgets. A volume in a manifest is free.
+ResourceQuotas, the labels of Namespaces (`admission_rules`) and PodDisruptionBudgets. A volume in a manifest is free.
 Three versions of ``resource.k8s.io`` are read: v1 and v1beta2, which have the same shape, and v1beta1 with its flat
 requests.
 """
