@@ -133,12 +133,7 @@ class FieldIndex(Generic[E]):
     """
 
     def __init__(self, entries: Sequence[E], read: Callable[[FieldTerm, E], Any]) -> None:
-        """Take the entries.
-
-        Args:
-            entries: All of them.
-            read: Gives the value that an entry has in a term's field.
-        """
+        """Take all entries, and a function that gives the value that an entry has in a term's field."""
         self._entries, self._read = entries, read
         self._sorted: dict[str, Mapping[str, Sequence[E]]] = {}
 

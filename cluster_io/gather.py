@@ -145,11 +145,7 @@ class Gatherer:
         self._asks_schedulers = True
 
     def schedulers(self, pods: Sequence[Pod]) -> Sequence[Release]:
-        """The versions of the schedulers, as far as they are known.
-
-        Args:
-            pods: Those among which their static pods are.
-        """
+        """The versions of the schedulers, as far as they are known; ``pods`` include their static pods."""
         if self._source.schedulers is not None:
             return self._source.schedulers
         seen = [Release(version) for version in static_versions(pods, Component.SCHEDULER)]
@@ -265,9 +261,7 @@ class Gatherer:
     def node(self, name: str, *, of_many: bool = False) -> Node | UnreadInput:
         """The node that a pod names. It is unread where it is not there.
 
-        Args:
-            name: The node's name.
-            of_many: It is one of many that are asked for. If all nodes were listed, no request is made.
+        With ``of_many``, many nodes are asked for: no request is made if all nodes were listed.
         """
         listed = self._known.get(("list", NODES, None, "")) if of_many else None
         if listed is None or isinstance(listed, ClusterError):
@@ -278,9 +272,7 @@ class Gatherer:
     def reach(self, name: str, *, of_many: bool = False) -> NodeReach:
         """Whether a node answers; unknown if that cannot be read.
 
-        Args:
-            name: The node's name.
-            of_many: It is one of many that are asked for: all Leases are read at once.
+        With ``of_many``, many nodes are asked for: all Leases are read at once.
         """
         source = self._source
         # If the time of reading is unknown, a Lease shows nothing, and the Node decides.
@@ -414,10 +406,7 @@ class Gatherer:
     ) -> tuple[PodDisruptionBudget, ...]:
         """The budgets of pods, with what the controllers of these want, where that decides; others are not read.
 
-        Args:
-            budgets: The budgets.
-            pods: The pods.
-            known: All that are known, where these are more.
+        ``known`` are all known pods, where these are more than ``pods``.
         """
         # Loaded on demand.
         from podrules.api.model.workload import ReplicationController, Workload

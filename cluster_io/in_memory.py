@@ -265,11 +265,7 @@ def newest_time(objects: Iterable[Mapping[str, Any]]) -> datetime | None:
 
 
 def newest_times(objects: Iterable[Mapping[str, Any]]) -> NewestTimes:
-    """The newest time at which something happened.
-
-    Args:
-        objects: Plain API objects; values that are not times are skipped.
-    """
+    """The newest time at which something happened in plain API objects; values that are not times are skipped."""
     objects = list(objects)
     newest_heartbeat = max((when for entry in objects for when in _heartbeats(entry)), default=None)
     latest = later(newest_heartbeat, _MAX_AFTER_HEARTBEAT) if newest_heartbeat is not None else None

@@ -63,11 +63,8 @@ def partition_facts(
 ) -> PartitionFacts:
     """Read everything about the nodes that are down.
 
-    Args:
-        gatherer: Reads the source.
-        nodes: All nodes of the cluster: the state of a zone depends on all its nodes.
-        now: The current time.
-        pods: All pods of the cluster, if already read: only they show nodes without a Node object.
+    ``nodes`` are all nodes of the cluster: the state of a zone depends on all its nodes. ``pods`` are all pods, if
+    already read: only they show nodes without a Node object.
     """
     renewed = renewals(gatherer)
     # A List may lack a Node that exists.

@@ -66,12 +66,7 @@ class Writer:
     """Makes changes; each returns the API server's warnings."""
 
     def __init__(self, sender: Sender, *, dry_run: bool) -> None:
-        """Take a sender; its owner closes it.
-
-        Args:
-            sender: Sends the requests.
-            dry_run: Whether the API server does everything except storing the change.
-        """
+        """Take a sender; its owner closes it. In a dry run the API server does everything except storing the change."""
         self._sender = sender
         self._dry_run = dry_run
 
@@ -208,12 +203,7 @@ class DryRuns:
     """Asks about objects, one after another."""
 
     def __init__(self, sender: Sender, validation: str) -> None:
-        """Take a sender; its owner closes it.
-
-        Args:
-            sender: Sends the requests.
-            validation: What becomes of unknown fields: ``Strict``, ``Warn`` or ``Ignore``.
-        """
+        """Take a sender; its owner closes it. Unknown fields are validated as ``Strict``, ``Warn`` or ``Ignore``."""
         self._sender = sender
         self._query = f"?dryRun=All&fieldManager={_MANAGER}&fieldValidation={validation}"
 

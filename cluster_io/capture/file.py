@@ -229,12 +229,7 @@ class SnapshotSource:
     is_plain_list: Final = False
 
     def __init__(self, file: SnapshotFile, *, namespace: str | None) -> None:
-        """Take a file; nothing is decoded yet.
-
-        Args:
-            file: The snapshot.
-            namespace: The namespace that the user named; None: the namespace of the snapshot.
-        """
+        """Take a file and the namespace that the user named (None: the snapshot's); nothing is decoded yet."""
         header = file.header
         self._file = file
         self._objects: dict[Kind[Any], Sequence[Any]] = {}

@@ -44,12 +44,7 @@ class StreamRefused(Exception):
 
 
 def lines_of(chunks: Iterator[bytes], longest: int = sys.maxsize) -> Iterator[bytes]:
-    """Join pieces and split them into complete lines.
-
-    Args:
-        chunks: The pieces.
-        longest: The most bytes of a line; the rest of a longer line is dropped.
-    """
+    """Join pieces and split them into complete lines; what exceeds ``longest`` bytes of a line is dropped."""
     line = bytearray()
     for chunk in chunks:
         *ends, rest = chunk.split(b"\n")

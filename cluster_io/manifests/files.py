@@ -156,13 +156,7 @@ def _objects_of(document: Document) -> Iterator[Document | ManifestError]:
 
 
 def objects_in(where: str, content: Any, file: str = "") -> Iterator[Document | ManifestError]:
-    """The object of a document, or the items of a List; an error for what is not an API object.
-
-    Args:
-        where: What messages call the document.
-        content: The document's content.
-        file: The document's file.
-    """
+    """The object of a document, or the items of a List; an error for what is not an API object."""
     problem = _object_problem(where, content, file)
     if problem:
         yield problem
