@@ -23,7 +23,6 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints impor
     validate_pod_topology_spread_args,
 )
 
-
 # The cluster administrator's rules per namespace: default and allowed PriorityClasses, default constraints.
 #
 # which     an entry is for a namespace's name, or for a prefix and `*`; for each field the most specific entry wins:

@@ -1,4 +1,6 @@
-"""Claims that will be made for a pod to come: of a StatefulSet's volumeClaimTemplates, and of ephemeral volumes.
+"""The claims of a pod: those that will be made for it, what keeps them from use, and where their volumes are reached.
+
+Claims that will be made for a pod to come:
 
     template          ``<template>-<pod>``, once for an ordinal: the claim is there still when the pod comes again. A
                       volume of the pod's template that has the claim template's name gives way
@@ -6,8 +8,38 @@
                       new one. The pod waits if a claim of that name has another owner, or none
     no class          the default class: of several the newest, of these the first by name
 
+The claims that keep a pod from every node, and what each lacks:
+
+    asked of every claim   is it there, whole, not being deleted, and the pod's own where it must be (`claim_state`)
+    bound                  is its volume there
+    names a volume         is that there, free, large enough, and of its class and modes: kube-controller-manager binds
+                           no other to it
+    any other unbound one  does a volume match; else its class decides: none is named and there is no default; the class
+                           does not exist; it has no provisioner; it has one, which has not made the volume yet
+    waits for its first    only if no volume matches and no provisioner exists: else the nodes decide. If the pod has
+    consumer               spec.nodeName it stays unbound, because only the scheduler binds it or selects a node for it,
+                           unless a volume is reserved for it, a node was selected before, or another pod that uses it
+                           waits for the scheduler
+
+What the scheduler stops at comes first: a claim that VolumeRestrictions does not find, one that VolumeBinding cannot
+use, an unbound one.
+
+Where the volumes of a pod that fits nowhere can be used:
+
+    bound                a node matches the volume's node affinity, where a CSI driver has taken over in the driver's
+                         form, and its labels of zone and region
+    waits, provisioned   a node matches allowedTopologies of the StorageClass; without these any node does
+    waits, selected      the node that an attempt before has chosen (annotation selected-node)
+    waits, not so        the volumes that the claim could be bound to, each by its own node affinity
+
+Volumes that every node can use are left out. Two volumes may have nodes each, and none together.
+
 Source: pkg/controller/statefulset/stateful_set_utils.go (getPersistentVolumeClaims, updateStorage),
-pkg/controller/volume/ephemeral/controller.go, pkg/volume/util/storageclass.go (GetDefaultClass) at v1.36.3.
+pkg/controller/volume/ephemeral/controller.go, pkg/volume/util/storageclass.go (GetDefaultClass),
+pkg/scheduler/framework/plugins/{volumebinding,volumerestrictions} and
+pkg/controller/volume/persistentvolume/pv_controller.go (syncUnboundClaim, checkVolumeSatisfyClaim,
+assignDefaultStorageClass) at v1.36.3, k8s.io/component-helpers/storage/volume/pv_helpers.go (FindMatchingVolume) at
+v0.36.3.
 """
 
 from __future__ import annotations
@@ -24,7 +56,7 @@ from numpy.typing import NDArray
 from podrules.api.csi_translation import TranslationError, translate_volume
 from podrules.api.model.base import ObjectMeta
 from podrules.api.model.node import Node
-from podrules.api.model.pod import Pod, PodReference, PodSpec, reference
+from podrules.api.model.pod import Pod, PodSpec, reference
 from podrules.api.model.quantity import ZERO
 from podrules.api.model.selectors import SelectorError
 from podrules.api.model.snapshot import ClusterSnapshot
@@ -87,12 +119,21 @@ def with_claims_of(
         pod: As it will be stored, with the name and the uid that it will have.
         templates: A StatefulSet's.
     """
-    claims = [_claim(pod, f"{entry.metadata.name}-{pod.metadata.name}", entry) for entry in templates]
-    own = {
-        entry.metadata.name: _naming(entry.metadata.name, claim) for entry, claim in zip(templates, claims, strict=True)
-    }
+    own: dict[str, Volume] = {}
+    claims: list[PersistentVolumeClaim] = []
+    for entry in templates:
+        name = f"{entry.metadata.name}-{pod.metadata.name}"
+        metadata = replace(entry.metadata, name=name, namespace=pod.metadata.namespace)
+        claims.append(replace(entry, metadata=metadata))
+        source = PersistentVolumeClaimVolumeSource(claim_name=name)
+        own[entry.metadata.name] = Volume(name=entry.metadata.name, persistent_volume_claim=source)
     volumes = [volume for volume in pod.spec.volumes if volume.name not in own]
-    claims += _ephemeral(pod, volumes)
+    for volume in volumes:
+        template = volume.ephemeral.volume_claim_template if volume.ephemeral is not None else None
+        if template is not None:
+            name = f"{pod.metadata.name}-{volume.name}"
+            meta = ObjectMeta(name=name, namespace=pod.metadata.namespace, owner_references=(pod.as_controller,))
+            claims.append(PersistentVolumeClaim(meta, spec=template.spec))
     if own:
         pod = replace(pod, spec=replace(pod.spec, volumes=(*own.values(), *volumes)))
     return pod, tuple(claims)
@@ -100,35 +141,23 @@ def with_claims_of(
 
 def with_claims(snapshot: ClusterSnapshot, claims: Sequence[PersistentVolumeClaim]) -> ClusterSnapshot:
     """The cluster with claims that are to come, where they are not there yet; the default class is filled in."""
-    if not claims:
-        return snapshot
     wanted = {claim.metadata.place: claim for claim in claims}
-    there = {
-        claim.metadata.place: claim for claim in snapshot.persistent_volume_claims if claim.metadata.place in wanted
-    }
-    gone = {key for key, claim in there.items() if _goes_with_its_pod(claim, wanted[key])}
-    default = default_class(snapshot)
-    new = tuple(_classed(claim, default) for key, claim in wanted.items() if key not in there or key in gone)
-    if not new:
+    for claim in snapshot.persistent_volume_claims if wanted else ():
+        new = wanted.get(claim.metadata.place)
+        earlier, later = claim.metadata.controller, None if new is None else new.metadata.controller
+        # An ephemeral volume's claim of an earlier pod of the same name is replaced; others stay.
+        goes = earlier is not None and later is not None and (earlier.kind, earlier.name) == (later.kind, later.name)
+        if new is not None and not goes:
+            del wanted[claim.metadata.place]
+    if not wanted:
         return snapshot
-    kept = snapshot.persistent_volume_claims
-    if gone:
-        kept = tuple(claim for claim in kept if claim.metadata.place not in gone)
-    return replace(snapshot, persistent_volume_claims=kept + new)
-
-
-def _ephemeral(pod: Pod, volumes: Iterable[Volume]) -> Iterable[PersistentVolumeClaim]:
-    for volume in volumes:
-        template = volume.ephemeral.volume_claim_template if volume.ephemeral is not None else None
-        if template is not None:
-            claim = _claim(pod, f"{pod.metadata.name}-{volume.name}", PersistentVolumeClaim(spec=template.spec))
-            yield replace(claim, metadata=replace(claim.metadata, owner_references=(pod.as_controller,)))
-
-
-def _goes_with_its_pod(claim: PersistentVolumeClaim, new: PersistentVolumeClaim) -> bool:
-    """Whether a claim belongs to an earlier pod of the same name and is to be replaced for its ephemeral volume."""
-    earlier, later = claim.metadata.controller, new.metadata.controller
-    return earlier is not None and later is not None and (earlier.kind, earlier.name) == (later.kind, later.name)
+    default, new_claims = default_class(snapshot), list(wanted.values())
+    for at, claim in enumerate(new_claims):
+        named = claim.spec.storage_class_name is not None or ANNOTATION_CLASS in claim.metadata.annotations
+        if default is not None and not named:
+            new_claims[at] = replace(claim, spec=replace(claim.spec, storage_class_name=default.metadata.name))
+    kept = (claim for claim in snapshot.persistent_volume_claims if claim.metadata.place not in wanted)
+    return replace(snapshot, persistent_volume_claims=(*kept, *new_claims))
 
 
 def default_class(snapshot: ClusterSnapshot) -> StorageClass | None:
@@ -141,43 +170,6 @@ def default_class(snapshot: ClusterSnapshot) -> StorageClass | None:
     by_name = sorted(default, key=lambda entry: entry.metadata.name)
     return max(by_name, key=lambda entry: entry.metadata.creation_timestamp or "", default=None)
 
-
-def _classed(claim: PersistentVolumeClaim, default: StorageClass | None) -> PersistentVolumeClaim:
-    if claim.spec.storage_class_name is not None or ANNOTATION_CLASS in claim.metadata.annotations or default is None:
-        return claim
-    return replace(claim, spec=replace(claim.spec, storage_class_name=default.metadata.name))
-
-
-def _claim(pod: Pod, name: str, template: PersistentVolumeClaim) -> PersistentVolumeClaim:
-    metadata = replace(template.metadata, name=name, namespace=pod.metadata.namespace)
-    return replace(template, metadata=metadata)
-
-
-def _naming(volume: str, claim: PersistentVolumeClaim) -> Volume:
-    source = PersistentVolumeClaimVolumeSource(claim_name=claim.metadata.name)
-    return Volume(name=volume, persistent_volume_claim=source)
-
-
-# The claims that keep a pod from every node, and what each lacks.
-#
-#     asked of every claim   is it there, whole, not being deleted, and the pod's own where it must be (`claim_state`)
-#     bound                  is its volume there
-#     names a volume         is that there, free, large enough, and of its class and modes: kube-controller-manager binds
-#                            no other to it
-#     any other unbound one  does a volume match; else its class decides: none is named and there is no default; the class
-#                            does not exist; it has no provisioner; it has one, which has not made the volume yet
-#     waits for its first    only if no volume matches and no provisioner exists: else the nodes decide. If the pod has
-#     consumer               spec.nodeName it stays unbound, because only the scheduler binds it or selects a node for it,
-#                            unless a volume is reserved for it, a node was selected before, or another pod that uses it
-#                            waits for the scheduler
-#
-# What the scheduler stops at comes first: a claim that VolumeRestrictions does not find, one that VolumeBinding cannot
-# use, an unbound one.
-#
-# Source: pkg/scheduler/framework/plugins/{volumebinding,volumerestrictions} and
-# pkg/controller/volume/persistentvolume/pv_controller.go (syncUnboundClaim, checkVolumeSatisfyClaim,
-# assignDefaultStorageClass),
-# k8s.io/component-helpers/storage/volume/pv_helpers.go (FindMatchingVolume) at v1.36.3 and v0.36.3.
 
 _SHOWN_CLASSES: Final = 3
 _SHOWN_FREE_VOLUMES: Final = 2
@@ -283,11 +275,26 @@ def _problems(index: StorageIndex, pod: Pod) -> Iterator[ClaimProblem]:
             trouble = ClaimTrouble.NOT_MADE_YET if named.ephemeral else ClaimTrouble.MISSING
             yield replace(problem, trouble=trouble)
             continue
+        request = claim.spec.resources.requests.get(STORAGE)
+        size = () if request is None else (str(request),)
         problem = replace(
-            problem, volume=claim.spec.volume_name, storage_class=claim_class(claim), wanted=tuple(_requirements(claim))
+            problem,
+            volume=claim.spec.volume_name,
+            storage_class=claim_class(claim),
+            wanted=(*size, *claim.spec.access_modes),
         )
         if state is ClaimState.BEING_DELETED:
-            problem = replace(problem, users=tuple(_users(index, claim)))
+            # For pods on nodes that use a claim, the controller of pvc-protection keeps it.
+            users = tuple(
+                reference(user)
+                for user in index.snapshot.pods
+                if user.spec.node_name
+                and any(
+                    (one := claim_reference(user, used)) and (user.metadata.namespace, one.name) == claim.metadata.place
+                    for used in user.spec.volumes
+                )
+            )
+            problem = replace(problem, users=users)
         if state is ClaimState.LOST and _is_anothers(index, claim):
             problem = replace(problem, trouble=ClaimTrouble.VOLUME_TAKEN)
         passes = bool(pod.spec.node_name)
@@ -303,21 +310,6 @@ def _is_anothers(index: StorageIndex, claim: PersistentVolumeClaim) -> bool:
     if holder is None:
         return False
     return (holder.namespace, holder.name) != claim.metadata.place or holder.uid not in {"", claim.metadata.uid}
-
-
-def _users(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[PodReference]:
-    """The pods on nodes that use a claim, for which the controller of pvc-protection keeps it."""
-    for pod in index.snapshot.pods:
-        references = (claim_reference(pod, volume) for volume in pod.spec.volumes if pod.spec.node_name)
-        if any(one and (pod.metadata.namespace, one.name) == claim.metadata.place for one in references):
-            yield reference(pod)
-
-
-def _requirements(claim: PersistentVolumeClaim) -> Iterator[str]:
-    request = claim.spec.resources.requests.get(STORAGE)
-    if request is not None:
-        yield str(request)
-    yield from claim.spec.access_modes
 
 
 def _of_volume(
@@ -419,18 +411,6 @@ def _classes(index: StorageIndex, first: str) -> tuple[str, ...]:
     """Some of the classes that are there."""
     return tuple(sorted(index.classes, key=lambda name: (name != first, name))[:_SHOWN_CLASSES])
 
-
-# Where the volumes of a pod can be used, for a pod that fits nowhere.
-#
-#     bound                a node matches the volume's node affinity, where a CSI driver has taken over in the driver's
-#                          form, and its labels of zone and region
-#     waits, provisioned   a node matches allowedTopologies of the StorageClass; without these any node does
-#     waits, selected      the node that an attempt before has chosen (annotation selected-node)
-#     waits, not so        the volumes that the claim could be bound to, each by its own node affinity
-#
-# Volumes that every node can use are left out. Two volumes may have nodes each, and none together.
-#
-# Source: pkg/scheduler/framework/plugins/volumebinding/binder.go at v1.36.3.
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 _TOPOLOGY: Final = "topology.kubernetes.io/"
