@@ -143,9 +143,23 @@ def _skews(pod: Pod, table: NodeTable, features: Features) -> Iterator[Constrain
         except SelectorError:
             return
         for spread in state.spreads:
-            if spread.domains_num:
-                alone = tuple(_uncounted(context, state, spread)) if spread.domains_num == 1 else ()
-                yield _skew(spread, alone, hard=action == _HARD)
+            if not spread.domains_num:
+                continue
+            constraint, counts = spread.constraint, spread.match_num[spread.known]
+            names = [name for name, known in zip(spread.labels.values, spread.known, strict=True) if known]
+            enough = spread.domains_num >= constraint.min_domains
+            yield ConstraintSkew(
+                constraint.field,
+                constraint.topology_key,
+                action == _HARD,
+                spread.domains_num,
+                int(counts.max()),
+                spread.min_match_num,
+                constraint.max_skew,
+                names[int(counts.argmax())],
+                names[int(counts.argmin())] if enough else None,
+                tuple(_uncounted(context, state, spread)) if spread.domains_num == 1 else (),
+            )
 
 
 def _uncounted(context: CycleContext, state: SpreadState, spread: Spread) -> Iterator[UncountedNodes]:
@@ -163,21 +177,3 @@ def _uncounted(context: CycleContext, state: SpreadState, spread: Spread) -> Ite
         left &= mask
         if len(rows):
             yield UncountedNodes(why, len(rows), table.names[int(rows[0])], key)
-
-
-def _skew(spread: Spread, uncounted: tuple[UncountedNodes, ...], *, hard: bool) -> ConstraintSkew:
-    constraint, counts = spread.constraint, spread.match_num[spread.known]
-    names = [name for name, known in zip(spread.labels.values, spread.known, strict=True) if known]
-    enough = spread.domains_num >= constraint.min_domains
-    return ConstraintSkew(
-        constraint.field,
-        constraint.topology_key,
-        hard,
-        spread.domains_num,
-        int(counts.max()),
-        spread.min_match_num,
-        constraint.max_skew,
-        names[int(counts.argmax())],
-        names[int(counts.argmin())] if enough else None,
-        uncounted,
-    )

@@ -14,6 +14,7 @@ k8s.io/kubectl/pkg/drain/drain.go (evictPods) and pkg/cmd/drain/drain.go (RunDra
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
@@ -46,13 +47,10 @@ class Evictions:
         own = budgets_of(pod, self._budgets)
         if len(own) > 1:
             return SEVERAL
-        for budget in own:
-            if pod.is_ready or not lets_unhealthy_go(budget):
-                return self._check_and_decrement(budget)
-        return None
-
-    def _check_and_decrement(self, budget: PodDisruptionBudget) -> str | None:
-        """Use one disruption, or return why none is allowed (checkAndDecrement)."""
+        budget = next((one for one in own if pod.is_ready or not lets_unhealthy_go(one)), None)
+        if budget is None:
+            return None
+        # As checkAndDecrement uses one disruption, or says why none is allowed.
         name, status, left = budget.metadata.name, budget.status, self._allowed[_key(budget)]
         if status.observed_generation < budget.metadata.generation:
             return f"The disruption budget {name} is still being processed by the server."
@@ -82,9 +80,10 @@ class SelectingBudgets:
         self._by_namespace: dict[str, list[tuple[PodDisruptionBudget, Selector]]] = {}
         self._known: dict[tuple[str, frozenset[tuple[str, str]]], tuple[PodDisruptionBudget, ...]] = {}
         for budget in budgets:
-            selector = _selector(budget)
-            if selector is not None:
-                self._by_namespace.setdefault(budget.metadata.namespace, []).append((budget, selector))
+            if budget.spec.selector is not None:
+                with suppress(SelectorError):
+                    selector = Selector.from_label_selector(budget.spec.selector)
+                    self._by_namespace.setdefault(budget.metadata.namespace, []).append((budget, selector))
 
     def of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """The budgets that select a pod, in their order."""
@@ -116,33 +115,19 @@ def recounted(
         for pod in pods:
             for budget in selecting.of(pod):
                 changes[_key(budget)] += by if pod.is_ready else 0
-                lost[_key(budget)] += by < 0 and pod.metadata.controller is None and _expects_pods(budget)
-    return tuple(_with_healthy(one, changes[_key(one)], lost[_key(one)]) for one in budgets)
-
-
-def _expects_pods(budget: PodDisruptionBudget) -> bool:
-    return budget.spec.min_available is not None and counts_pods(budget)
-
-
-def _with_healthy(budget: PodDisruptionBudget, more: int, lost: int) -> PodDisruptionBudget:
-    status = budget.status
-    expected = max(status.expected_pods - lost, 0)
-    healthy, allowed = status.current_healthy + more, max(status.disruptions_allowed + more, 0)
-    if more > 0 and expected:
-        # The number may be below the desired one, for example after a preemption that violates the budget.
-        allowed = min(allowed, max(healthy - status.desired_healthy, 0))
-    now = replace(status, current_healthy=max(healthy, 0), disruptions_allowed=allowed, expected_pods=expected)
-    return replace(budget, status=now)
-
-
-def _selector(budget: PodDisruptionBudget) -> Selector | None:
-    """The selector of a budget; None: it selects nothing without a valid selector."""
-    if budget.spec.selector is None:
-        return None
-    try:
-        return Selector.from_label_selector(budget.spec.selector)
-    except SelectorError:
-        return None
+                expects_pods = budget.spec.min_available is not None and counts_pods(budget)
+                lost[_key(budget)] += by < 0 and pod.metadata.controller is None and expects_pods
+    counted: list[PodDisruptionBudget] = []
+    for budget in budgets:
+        status, more = budget.status, changes[_key(budget)]
+        expected = max(status.expected_pods - lost[_key(budget)], 0)
+        healthy, allowed = status.current_healthy + more, max(status.disruptions_allowed + more, 0)
+        if more > 0 and expected:
+            # The number may be below the desired one, for example after a preemption that violates the budget.
+            allowed = min(allowed, max(healthy - status.desired_healthy, 0))
+        now = replace(status, current_healthy=max(healthy, 0), disruptions_allowed=allowed, expected_pods=expected)
+        counted.append(replace(budget, status=now))
+    return tuple(counted)
 
 
 def lets_unhealthy_go(budget: PodDisruptionBudget) -> bool:
@@ -175,18 +160,6 @@ def _why_none(budget: PodDisruptionBudget) -> str:
 def _key(budget: PodDisruptionBudget) -> tuple[str, str]:
     return budget.metadata.namespace, budget.metadata.name
 
-
-# How many evictions a PodDisruptionBudget allows at once, as the disruption controller will count.
-#
-#     maxUnavailable          of all that the pods' controllers want, rounded up; the rest must be healthy
-#     minAvailable, percent   of all that the pods' controllers want, rounded up
-#     minAvailable, number    that many of the pods, with or without a controller
-#     no scale                a DaemonSet, a Job: counting by controllers fails, and no eviction is allowed
-#
-# A controller counts with all the pods that it wants, even if the budget selects only some of them. A pod without a
-# controller adds nothing to that; if no pod has one, no eviction is allowed.
-#
-# Source: pkg/controller/disruption/disruption.go (getExpectedPodCount, getExpectedScale, updatePdbStatus) at v1.36.3.
 
 _UNSCALABLE: Final = {
     "DaemonSet": "daemonsets.apps does not implement the scale subresource",
@@ -231,7 +204,18 @@ def counts_pods(budget: PodDisruptionBudget) -> bool:
 
 
 def budget_room(budget: PodDisruptionBudget, covered: Sequence[CoveredPods]) -> BudgetRoom | None:
-    """The evictions that a budget allows of these pods, which are all that it selects; None: a number is not known."""
+    """The evictions that a budget allows of these pods, which are all that it selects; None: a number is not known.
+
+        maxUnavailable          of all that the pods' controllers want, rounded up; the rest must be healthy
+        minAvailable, percent   of all that the pods' controllers want, rounded up
+        minAvailable, number    that many of the pods, with or without a controller
+        no scale                a DaemonSet, a Job: counting by controllers fails, and no eviction is allowed
+
+    A controller counts with all the pods that it wants, even if the budget selects only some of them. A pod without a
+    controller adds nothing to that; if no pod has one, no eviction is allowed.
+
+    Source: pkg/controller/disruption/disruption.go (getExpectedPodCount, getExpectedScale, updatePdbStatus) at v1.36.3.
+    """
     least, most = budget.spec.min_available, budget.spec.max_unavailable
     healthy = sum(one.healthy for one in covered)
     if counts_pods(budget):

@@ -116,14 +116,15 @@ def drain_plan(
         if reason:
             hold, way = eviction_hold(pod, budgets) if reason == HELD else (None, "")
             reference = PodReference(pod.metadata.namespace, pod.metadata.name)
-            lacks = _unplaced(pod, pods, budgets) if hold is BudgetRisk.BLOCKS_NOW else None
-            unready = _unready(pod, pods, budgets) if hold is BudgetRisk.BLOCKS_NOW else None
+            lacks, unready = _waited_for(pod, pods, budgets) if hold is BudgetRisk.BLOCKS_NOW else (None, None)
             late_since = over if reason == _OVERDUE else None
             unmoved.append(UnmovedPod(reference, reason, detail, hold, lacks, late_since, name, way, unready))
         else:
             moved.append(pod)
         if reason not in _STAYING:
-            left[pod.metadata.uid] = _terminating(pod) if silent and not _goes_at_once(pod) else None
+            meta = pod.metadata
+            terminating = replace(pod, metadata=replace(meta, deletion_timestamp=meta.deletion_timestamp or _EPOCH))
+            left[meta.uid] = terminating if silent and not _goes_at_once(pod) else None
             if not silent and (finalizers := holders(pod.metadata.finalizers)):
                 kept[f"{pod.metadata.namespace}/{pod.metadata.name}"] = finalizers
             grace = grace_of(pod).longest
@@ -143,27 +144,24 @@ _OVERDUE: Final = "Overdue"
 _STAYING: Final = frozenset({"DaemonSet", "StaticPod", HELD, _OVERDUE})
 
 
-def _unplaced(pod: Pod, pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget]) -> PodReference | None:
-    """A pod of the same budget that the scheduler finds no node for."""
+def _waited_for(
+    pod: Pod, pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget]
+) -> tuple[PodReference | None, tuple[PodReference, ...] | None]:
+    """A pod of the same budget for which the scheduler finds no node, and those that are not Ready and may get so.
+
+    The latter is None if those that are not Ready are being deleted.
+    """
     own, space = budgets_of(pod, budgets), pod.metadata.namespace
-    for one in pods:
+    same = [one for one in pods if one.metadata.namespace == space and budgets_of(one, own)]
+    unplaced: PodReference | None = None
+    for one in same:
         scheduled = one.status.condition("PodScheduled")
-        unplaced = scheduled is not None and (scheduled.status, scheduled.reason) == ("False", "Unschedulable")
-        if unplaced and one.metadata.namespace == space and budgets_of(one, own):
-            return PodReference(space, one.metadata.name)
-    return None
-
-
-def _unready(pod: Pod, pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget]) -> tuple[PodReference, ...] | None:
-    """The pods of the same budget that are not Ready and may get so; None: those that are not are being deleted."""
-    own, space = budgets_of(pod, budgets), pod.metadata.namespace
-    same = [
-        one.metadata
-        for one in pods
-        if one.metadata.namespace == space and not (one.is_ready or one.finished) and budgets_of(one, own)
-    ]
-    stay = tuple(PodReference(space, one.name) for one in same if one.deletion_timestamp is None)
-    return stay if stay or not same else None
+        if scheduled is not None and (scheduled.status, scheduled.reason) == ("False", "Unschedulable"):
+            unplaced = PodReference(space, one.metadata.name)
+            break
+    unready = [one.metadata for one in same if not (one.is_ready or one.finished)]
+    stay = tuple(PodReference(space, one.name) for one in unready if one.deletion_timestamp is None)
+    return unplaced, stay if stay or not unready else None
 
 
 def _overdue(pod: Pod, at: datetime | None) -> datetime | None:
@@ -205,11 +203,6 @@ def _why_not_recreated(pod: Pod, node: str, *, silent: bool) -> tuple[str, str]:
 def _goes_at_once(pod: Pod) -> bool:
     """Whether the eviction deletes the object at once, even if its node does not answer."""
     return stop_plan(pod).object_removed_at_once
-
-
-def _terminating(pod: Pod) -> Pod:
-    stamp = pod.metadata.deletion_timestamp or _EPOCH
-    return replace(pod, metadata=replace(pod.metadata, deletion_timestamp=stamp))
 
 
 def _flags(pods: Sequence[Pod]) -> Iterator[DrainFlag]:

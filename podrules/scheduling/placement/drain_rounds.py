@@ -92,7 +92,13 @@ class _Rounds:
                 stuck[node.name] = terminating
             if self._drain.one_by_one:
                 self._placing.table = self._placing.table.with_nodes(before)
-                self._take_back(node.name)
+                # The node is back: pods without a place may go there.
+                pending = self._pending()
+                self._place(pending)
+                for index in set(pending).difference(self._pending()):
+                    self._specs[index] = replace(self._specs[index], until_back=node.name)
+                    back = [self._requests[index].pod]
+                    self._placing.budgets = recounted(self._placing.budgets, came=back)
         self._place(self._others)
         return DrainResult(self._specs, tuple(unmoved), stuck, kept, slow, self._placing.snapshot)
 
@@ -153,12 +159,3 @@ class _Rounds:
 
     def _pending(self) -> list[int]:
         return [index for index, spec in self._specs.items() if spec.leaves and not spec.placed]
-
-    def _take_back(self, node: str) -> None:
-        """Place the pods without a place, now that a drained node is back."""
-        pending = self._pending()
-        self._place(pending)
-        for index in set(pending).difference(self._pending()):
-            self._specs[index] = replace(self._specs[index], until_back=node)
-            pod = self._requests[index].pod
-            self._placing.budgets = recounted(self._placing.budgets, came=[pod])

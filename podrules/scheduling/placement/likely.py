@@ -328,26 +328,24 @@ def _current(pod: Pod, filtered: FilterResult, scored: ScoreResult | None) -> Cu
     return CurrentNode(name, fits=True, plugin="", reasons=(), total=total, rank=rank)
 
 
-# A pod with ``spec.nodeName``: no scheduler handles it, and the node's kubelet admits or refuses it.
-#
-#     no such Node       pod garbage collection deletes the pod
-#     node is silent     the pod stays Pending: only its kubelet starts it
-#     claim unbound      the pod stays Pending, where nothing binds its claim (`claim_problems`)
-#     kubelet refuses    the pod ends as Failed, by the first of: pods, cpu, memory and other resources; node selector and
-#                        affinity; host ports; a NoExecute taint that it does not tolerate
-#     else               it runs there, whatever NoSchedule taints, cordons, topology spread and pod affinity say
-#
-# For a critical pod the kubelet makes room. An extended resource that the node does not have at all is not asked for.
-#
-# Source: pkg/scheduler/eventhandlers.go (assignedPod, AdmissionCheck), pkg/kubelet/lifecycle/predicate.go,
-# pkg/controller/podgc/gc_controller.go at v1.36.3.
-
 _RESOURCES: Final = NodeResourcesFit()
 _OTHERS: Final = (NodeAffinityPlugin(), NodePorts())
 
 
 def named_node(situation: Situation, reach: NodeReach | None) -> NamedNode:
-    """What becomes of a pod on the node that it names.
+    """What becomes of a pod on the node that it names: no scheduler handles it.
+
+        no such Node       pod garbage collection deletes the pod
+        node is silent     the pod stays Pending: only its kubelet starts it
+        claim unbound      the pod stays Pending, where nothing binds its claim (`claim_problems`)
+        kubelet refuses    the pod ends as Failed, by the first of: pods, cpu, memory and other resources; node selector
+                           and affinity; host ports; a NoExecute taint that it does not tolerate
+        else               it runs there, whatever NoSchedule taints, cordons, topology spread and pod affinity say
+
+    For a critical pod the kubelet makes room.
+
+    Source: pkg/scheduler/eventhandlers.go (assignedPod, AdmissionCheck), pkg/kubelet/lifecycle/predicate.go,
+    pkg/controller/podgc/gc_controller.go at v1.36.3.
 
     Args:
         situation: The pod, before it is there, and the cluster.
@@ -374,9 +372,15 @@ def _refused(situation: Situation, row: int) -> str:
         features=situation.features,
         framework=replace(situation.framework, pre_filter=plugins, filter=plugins, args={}),
     )
-    short = "" if is_critical_pod(pod) else _short_of(filtered, row)
-    if short:
-        return f"OutOf{short}"
+    lacks = (
+        ()
+        if is_critical_pod(pod)
+        else _RESOURCES.explain(context := filtered.context, context.states[_RESOURCES.name], row)
+    )
+    for entry in lacks:
+        # An extended resource that the node does not have at all is not asked for.
+        if entry.allocatable or not is_extended_resource(entry.resource):
+            return f"OutOf{entry.resource}"
     for plugin in _OTHERS:
         if not filtered.considered[row]:
             return NodeAffinityPlugin.name
@@ -387,24 +391,14 @@ def _refused(situation: Situation, row: int) -> str:
     return "" if tolerated else "TaintToleration"
 
 
-def _short_of(filtered: FilterResult, row: int) -> str:
-    """The first resource that the node has too little of; empty: none."""
-    context = filtered.context
-    found = _RESOURCES.explain(context, context.states[_RESOURCES.name], row)
-    wanting = (entry for entry in found if entry.allocatable or not is_extended_resource(entry.resource))
-    return next((entry.resource for entry in wanting), "")
-
-
-# The feature gates that decide the placement by their default, while the scheduler's own setting is unknown.
-#
-# Each gate that is settable in the scheduler's version and read by a plugin that applies to the pod is flipped, and the
-# pod is placed again. Gates that change the requests of other pods are left out: all pods would have to be counted again.
-
-
 def gates_of_placement(
     situation: Situation, placed: Placement, named: Collection[str], framework: Callable[[Features], Framework]
 ) -> Iterator[AssumedGate]:
-    """The gates that decide a pod's placement and that the user did not set.
+    """The gates that decide a pod's placement by their default and that the user did not set.
+
+    Each gate that is settable in the scheduler's version and read by a plugin that applies to the pod is flipped, and
+    the pod is placed again. Gates that change the requests of other pods are left out: all pods would have to be
+    counted again.
 
     Args:
         situation: The pod and the cluster.
@@ -438,17 +432,9 @@ def _has_claims(pod: Pod) -> bool:
     return any(claim_reference(pod, volume) is not None for volume in pod.spec.volumes)
 
 
-def _wants_devices(pod: Pod) -> bool:
-    return bool(pod.spec.resource_claims) or any(map(is_extended_resource, pod_requests(pod)))
-
-
-def _needs_features(pod: Pod) -> bool:
-    return bool(required_features(pod))
-
-
 _CONCERNS: Final[Mapping[str, Callable[[Pod], bool]]] = {
-    "DynamicResources": _wants_devices,
-    "NodeDeclaredFeatures": _needs_features,
+    "DynamicResources": lambda pod: bool(pod.spec.resource_claims) or any(map(is_extended_resource, pod_requests(pod))),
+    "NodeDeclaredFeatures": lambda pod: bool(required_features(pod)),
     "NodeVolumeLimits": _has_claims,
     "VolumeBinding": _has_claims,
 }

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final
 
 from msgspec import Struct
 
 from podrules.api.model.event import Event
-from podrules.api.model.pod import Pod, PodOnNode, PodReference
+from podrules.api.model.pod import Pod, PodOnNode, PodReference, reference
 from podrules.node.reachability import NodeReach
 from podrules.pod.reading import UnreadInput
 
@@ -250,8 +250,23 @@ def preempted(
     preemptor = next((pod for pod in pods or () if pod.metadata.uid == uid), None) if uid else None
     is_known = bool(uid) and pods is not None and not (is_list and preemptor is None)
     if not uid and victim is not None:
-        nominated = [pod for pod in pods or () if pod.status.nominated_node_name == node and _waits_above(pod, victim)]
+        # It may have been nominated by a preemption: others never were Unschedulable.
+        nominated = [
+            pod
+            for pod in pods or ()
+            if pod.status.nominated_node_name == node
+            and (scheduled := pod.status.condition("PodScheduled")) is not None
+            and scheduled.reason == "Unschedulable"
+            and not (pod.spec.node_name or pod.finished)
+            and (pod.spec.priority or 0) > (victim.spec.priority or 0)
+        ]
         preemptor = nominated[0] if len(nominated) == 1 else None
+    alone: list[Pod] = []
+    if victim is not None:
+        # Some pods of lower priority on other nodes, the lowest first.
+        elsewhere = [pod for pod in pods or () if pod.spec.node_name not in {"", victim.spec.node_name}]
+        lower = [pod for pod in elsewhere if (pod.spec.priority or 0) < (victim.spec.priority or 0)]
+        alone = sorted(lower, key=lambda pod: pod.spec.priority or 0)[:_MAX_NAMED]
     named = preemptor.metadata if preemptor is not None else event.related if event is not None else None
     return PreemptionRecord(
         by=None if named is None or not named.name else PodReference(named.namespace, named.name),
@@ -260,17 +275,9 @@ def preempted(
         node=node,
         became=became_of(preemptor, node) if is_known else PreemptedFor.UNKNOWN,
         preemptor_node="" if preemptor is None else preemptor.spec.node_name or preemptor.status.nominated_node_name,
-        higher_than=() if victim is None else tuple(_left_alone(victim, pods or ())),
+        higher_than=tuple(map(reference, alone)),
         group=group,
     )
-
-
-def _waits_above(pod: Pod, victim: Pod) -> bool:
-    """Whether it may have been nominated by a preemption: others never were Unschedulable."""
-    scheduled = pod.status.condition("PodScheduled")
-    if scheduled is None or scheduled.reason != "Unschedulable":
-        return False
-    return not pod.spec.node_name and not pod.finished and (pod.spec.priority or 0) > (victim.spec.priority or 0)
 
 
 def _preemptor_uid(event: Event) -> str:
@@ -278,18 +285,6 @@ def _preemptor_uid(event: Event) -> str:
     found = _MESSAGE.match(event.message)
     named = found["uid"] if found else None
     return named or (event.related.uid if event.related is not None else "")
-
-
-def _left_alone(victim: Pod, pods: Sequence[Pod]) -> Iterator[PodReference]:
-    """Some pods of lower priority on other nodes, the lowest first."""
-    priority = victim.spec.priority or 0
-    lower = [
-        pod
-        for pod in pods
-        if pod.spec.node_name not in {"", victim.spec.node_name} and (pod.spec.priority or 0) < priority
-    ]
-    for pod in sorted(lower, key=lambda pod: pod.spec.priority or 0)[:_MAX_NAMED]:
-        yield PodReference(pod.metadata.namespace, pod.metadata.name)
 
 
 def became_of(preemptor: Pod | None, node: str) -> PreemptedFor:

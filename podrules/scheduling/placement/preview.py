@@ -5,7 +5,7 @@ Source: pkg/scheduler/framework/preemption and plugins/defaultpreemption at v1.3
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -34,15 +34,12 @@ from podrules.scheduling.placement.preemption_victims import (
 from podrules.scheduling.placement.scheduler_condition import found_no_victims
 from podrules.scheduling.placement.situation import BUDGETS, NODES, Situation, known_part, missing_of
 from podrules.scheduling.scheduler.cycle import FilterResult, pre_enqueue
-from podrules.scheduling.scheduler.framework.answers import Status
 from podrules.scheduling.scheduler.plugins.default_preemption import (
-    Victim,
     is_preemption_allowed,
     is_terminating_by_preemption,
     priority_of,
 )
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import FilterState
-from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm
 from podrules.scheduling.scheduler.preemption import Candidate, Preemption, preempt
 from podrules.scheduling.scheduler.preemption.cross_node import cross_node_help
 from podrules.scheduling.scheduler.preemption.post_filter import potential_rows
@@ -62,6 +59,19 @@ def preview(filtered: FilterResult, budgets: Sequence[PodDisruptionBudget]) -> P
     if preemption is None:
         return None
     best = found.best[0] if found.best else None
+    victims: list[VictimPod] = []
+    for victim in () if best is None else best.victims:
+        pod, grace = victim.pod, victim.pod.spec.termination_grace_period_seconds
+        victims.append(
+            VictimPod(
+                pod=reference(pod),
+                priority=priority_of(pod),
+                qos_class=get_pod_qos(pod, features=filtered.context.features).value,
+                grace_seconds=30 if grace is None else grace,
+                violates=tuple(budget.metadata.name for budget in victim.violates),
+                is_static=is_mirror_pod(pod),
+            )
+        )
     help_elsewhere = None if preemption.not_eligible else cross_node_help(filtered, preemption, budgets)
     return PreemptionPreview(
         not_eligible=preemption.not_eligible,
@@ -69,7 +79,7 @@ def preview(filtered: FilterResult, budgets: Sequence[PodDisruptionBudget]) -> P
         candidates=len(preemption.candidates),
         nodes=tuple(candidate.node for candidate in found.best),
         decided_by=str(preemption.choice.decided_by or ""),
-        victims=() if best is None else tuple(_victim(victim, filtered) for victim in best.victims),
+        victims=tuple(victims),
         grace_seconds=0 if best is None else best.grace_seconds,
         sampled=preemption.num_candidates if preemption.samples else None,
         elsewhere=None
@@ -178,47 +188,31 @@ def _rejected_without(situation: Situation, row: int, gone: Sequence[Pod]) -> tu
     return left.filtered().reasons(row)
 
 
-def _victim(victim: Victim, filtered: FilterResult) -> VictimPod:
-    pod = victim.pod
-    grace = pod.spec.termination_grace_period_seconds
-    return VictimPod(
-        pod=reference(pod),
-        priority=priority_of(pod),
-        qos_class=get_pod_qos(pod, features=filtered.context.features).value,
-        grace_seconds=30 if grace is None else grace,
-        violates=tuple(budget.metadata.name for budget in victim.violates),
-        is_static=is_mirror_pod(pod),
-    )
-
-
 def _no_room(filtered: FilterResult, preemption: Preemption) -> Iterator[NoRoom]:
     """Potential nodes that are no candidates, by what rejects the pod there and whether its affinity is why."""
-    table, pod = filtered.context.table, filtered.context.pod
+    table, pod, state = filtered.context.table, filtered.context.pod, filtered.context.states.get(_AFFINITY)
     groups: dict[tuple[str, tuple[str, ...], bool], list[tuple[str, tuple[PodReference, ...], int]]] = {}
     for node, status in preemption.no_candidate.items():
         lower = [other for other in table.pods.on(table.index[node]) if is_preemption_allowed(other, pod)]
-        needs = tuple(map(reference, _needed(filtered, node, status, lower)))
+        needs: tuple[PodReference, ...] = ()
+        by_affinity = status.plugin == _AFFINITY and _AFFINITY not in filtered.rejecting(table.index[node])
+        if by_affinity and isinstance(state, FilterState) and state.near:
+            # The pod's affinity selects them, and holds as long as they are there.
+            needs = tuple(
+                reference(other)
+                for other in lower
+                if all(term.matches(other.metadata.namespace, other.metadata.labels, {}) for term in state.near)
+            )
         groups.setdefault((status.plugin, status.reasons, bool(needs)), []).append((node, needs, len(lower)))
     for (plugin, reasons, _), found in sorted(groups.items(), key=lambda item: -len(item[1])):
         node, needs, _ = found[0]
         yield NoRoom(plugin, reasons, len(found), node, sum(lower for _, _, lower in found), needs)
 
 
-def _needed(filtered: FilterResult, node: str, status: Status, lower: Iterable[Pod]) -> Iterator[Pod]:
-    """Pods of lower priority that the pod's affinity selects, where it holds as long as they are there."""
-    state = filtered.context.states.get(_AFFINITY)
-    row = filtered.context.table.index[node]
-    if status.plugin == _AFFINITY and isinstance(state, FilterState) and _AFFINITY not in filtered.rejecting(row):
-        yield from (other for other in lower if state.near and all(_selects(term, other) for term in state.near))
-
-
-def _selects(term: AffinityTerm, pod: Pod) -> bool:
-    return term.matches(pod.metadata.namespace, pod.metadata.labels, {})
-
-
 def _left_alone(filtered: FilterResult, preemption: Preemption, best: Candidate) -> Iterator[LeftAlone]:
     """Why pods of lower priority than the most important victim stay, by reason."""
     by_reason: dict[str, list[str]] = {}
+    pods, index = filtered.context.table.pods, filtered.context.table.index
     for candidate in preemption.candidates:
         if candidate.node != best.node:
             decided = select_candidate((best, candidate)).decided_by
@@ -226,14 +220,9 @@ def _left_alone(filtered: FilterResult, preemption: Preemption, best: Candidate)
     for node, status in preemption.no_candidate.items():
         by_reason.setdefault(", ".join(status.reasons), []).append(node)
     for why, nodes in by_reason.items():
-        lower = list(_lower(filtered, nodes, best.highest_priority))
+        there = (pod for node in nodes for pod in pods.on(index[node]))
+        lower = [pod for pod in there if priority_of(pod) < best.highest_priority]
         if lower:
             lowest = min(lower, key=priority_of)
             count = len({pod.spec.node_name for pod in lower})
             yield LeftAlone(why, count, len(lower), reference(lowest), priority_of(lowest))
-
-
-def _lower(filtered: FilterResult, nodes: Iterable[str], priority: int) -> Iterator[Pod]:
-    table = filtered.context.table
-    for node in nodes:
-        yield from (pod for pod in table.pods.on(table.index[node]) if priority_of(pod) < priority)

@@ -45,7 +45,6 @@ from podrules.scheduling.scheduler.plugins.node_affinity import named_nodes
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import (
     MOST_COMPARED,
-    NAME,
     Mask,
     Spread,
     SpreadState,
@@ -69,6 +68,10 @@ from podrules.workload.disruption import Evictions
 from podrules.workload.evictors import Purpose
 from podrules.workload.safety import OF_ONE_NODE, Guarantee, owner_guarantee
 
+ROUNDED_SINCE: Final = "1.24"
+"""PodTopologySpread cut its raw scores before (kubernetes/kubernetes#107384)."""
+SHOWN_LEFT_OUT: Final = 3
+"""Names of what is no domain: of a key like kubernetes.io/hostname there may be thousands."""
 _MAX_CHANGES: Final = 4
 _ANOTHER: Final = 100
 _TRIED_NODES: Final = 4
@@ -127,7 +130,14 @@ def cheapest_remedy(
         nearest: Rows of one group, from `by_nearness`.
     """
     chains: list[_Chain] = []
-    for row in _to_empty(situation, nearest) if plugin == _ROOM else ():
+    table, pod = situation.table, situation.pod
+    # A few rows with pods that leave anyway, or that a rollout may stop.
+    emptied = {
+        int(row)
+        for other, row in zip(table.pods, table.pod_rows, strict=True)
+        if plugin == _ROOM and (_ends_for_good(other) or (not situation.is_extra and _is_older(other, pod)))
+    }
+    for row in [row for row in nearest if row in emptied][:_TRIED_NODES]:
         found = _chain(situation, filtered, row)
         if found is not None and any(change.kind in _LEAVES for change in found.changes):
             return found.row, _remedy(found)
@@ -155,17 +165,6 @@ def softened_spread(situation: Situation, filtered: FilterResult, nearest: Seque
             if applied.change.field.endswith(".whenUnsatisfiable") and after.fits(row):
                 return _remedy(_Chain((applied.change,), applied.cost + _ANOTHER, row, after, applied.then))
     return None
-
-
-def _to_empty(situation: Situation, nearest: Sequence[int]) -> list[int]:
-    """A few rows with pods that leave anyway, or that a rollout may stop."""
-    table, pod = situation.table, situation.pod
-    rows = {
-        int(row)
-        for other, row in zip(table.pods, table.pod_rows, strict=True)
-        if _ends_for_good(other) or (not situation.is_extra and _is_older(other, pod))
-    }
-    return [row for row in nearest if row in rows][:_TRIED_NODES]
 
 
 def _to_try(situation: Situation, filtered: FilterResult, plugin: str, nearest: Sequence[int]) -> Sequence[int]:
@@ -345,31 +344,27 @@ def _candidates(situation: Situation, filtered: FilterResult, name: str, row: in
 
 
 def _remedy(found: _Chain) -> Remedy:
-    names = found.filtered.context.table.names
+    """The changes, with the best node after them, and how many of the replicas that wait have a node then."""
+    filtered, situation, pod = found.filtered, found.then, found.then.pod
     bound_to_node = any(change.node for change in found.changes)
-    best = found.row if bound_to_node else int(score_nodes(found.filtered).best[0])
-    feasible = len(found.filtered.feasible)
-    return Remedy(found.changes, names[best], feasible, found.cost, _helped(found, best), found.then.waiting)
-
-
-def _helped(found: _Chain, row: int | None) -> int | None:
-    """How many of the replicas that wait have a node after the changes."""
-    situation, filtered, helped = found.then, found.filtered, 0
-    pod = situation.pod
+    best = found.row if bound_to_node else int(score_nodes(filtered).best[0])
+    node, feasible = filtered.context.table.names[best], len(filtered.feasible)
     own_objects = any(claim_reference(pod, volume) for volume in pod.spec.volumes) or pod.spec.resource_claims
+    helped: int | None = None
     # Each replica has claims of its own, which are not made here.
-    if not 1 < situation.waiting <= _MAX_COUNTED or own_objects:
-        return None
-    while row is not None:
-        helped += 1
-        if helped == situation.waiting:
-            break
-        situation = with_pod(situation, filtered, row)
-        metadata = replace(pod.metadata, uid=planned_uid(_COUNTED, helped))
-        situation = replace(situation, pod=replace(situation.pod, metadata=metadata))
-        filtered = situation.filtered()
-        row = best_row(filtered)
-    return helped
+    if 1 < situation.waiting <= _MAX_COUNTED and not own_objects:
+        helped = 0
+        row: int | None = best
+        while row is not None:
+            helped += 1
+            if helped == situation.waiting:
+                break
+            situation = with_pod(situation, filtered, row)
+            metadata = replace(pod.metadata, uid=planned_uid(_COUNTED, helped))
+            situation = replace(situation, pod=replace(situation.pod, metadata=metadata))
+            filtered = situation.filtered()
+            row = best_row(filtered)
+    return Remedy(found.changes, node, feasible, found.cost, helped, found.then.waiting)
 
 
 def drops_selector(change: CandidateChange) -> bool:
@@ -415,9 +410,6 @@ def _changed(placement: Placement, parts: Callable[[CandidateChange], Iterable[C
     return replace(placement, rejected=tuple(map(of, placement.rejected)))
 
 
-# The numbers behind a node's rejection: each plugin's own facts.
-
-
 def facts(filtered: FilterResult, plugin: str, row: int) -> tuple[Fact, ...]:
     """The facts behind a plugin's rejection of a row; none for plugins with a complete reason.
 
@@ -448,23 +440,12 @@ def shared_keys(nodes: Iterable[Iterable[Fact]]) -> tuple[str, ...]:
     return common or ()
 
 
-# A pod's spread constraints: the domains of hard ones with their pods, the score of soft ones in its terms.
-#
-# Every number is the rule's own, from the state by which it judged and scored (`pod_topology_spread`).
-
-ROUNDED_SINCE: Final = "1.24"
-"""PodTopologySpread cut its raw scores before (kubernetes/kubernetes#107384)."""
-SHOWN_LEFT_OUT: Final = 3
-"""Names of what is no domain: of a key like kubernetes.io/hostname there may be thousands."""
-
-
 def constraint_spreads(filtered: FilterResult) -> tuple[ConstraintSpread, ...]:
     """The pod's DoNotSchedule constraints, with what each leaves."""
-    state = filtered.context.states.get(NAME)
-    return tuple(_spreads(filtered, state)) if isinstance(state, SpreadState) else ()
-
-
-def _spreads(filtered: FilterResult, state: SpreadState) -> Iterator[ConstraintSpread]:
+    state = filtered.context.states.get(SPREAD)
+    if not isinstance(state, SpreadState):
+        return ()
+    spreads: list[ConstraintSpread] = []
     masks = [lets_through(spread) for spread in state.spreads]
     compared = masks if len(masks) <= MOST_COMPARED else ()
     # Any two may leave nodes where all of them leave none.
@@ -476,18 +457,21 @@ def _spreads(filtered: FilterResult, state: SpreadState) -> Iterator[ConstraintS
             if mask.any() and theirs.any() and not (mask & theirs).any()
         ] or [other.constraint.field for other in state.spreads if together and other is not spread]
         uncounted = left_out(spread)
-        yield ConstraintSpread(
-            field=spread.constraint.field,
-            topology_key=spread.constraint.topology_key,
-            max_skew=spread.constraint.max_skew,
-            minimum=spread.min_match_num,
-            domains=tuple(_with_rejections(filtered, spread)),
-            leaves=int(np.count_nonzero(mask)),
-            min_domains=spread.constraint.min_domains,
-            left_out=uncounted[:SHOWN_LEFT_OUT],
-            left_out_count=len(uncounted),
-            conflicts_with=tuple(others),
+        spreads.append(
+            ConstraintSpread(
+                field=spread.constraint.field,
+                topology_key=spread.constraint.topology_key,
+                max_skew=spread.constraint.max_skew,
+                minimum=spread.min_match_num,
+                domains=tuple(_with_rejections(filtered, spread)),
+                leaves=int(np.count_nonzero(mask)),
+                min_domains=spread.constraint.min_domains,
+                left_out=uncounted[:SHOWN_LEFT_OUT],
+                left_out_count=len(uncounted),
+                conflicts_with=tuple(others),
+            )
         )
+    return tuple(spreads)
 
 
 def _with_rejections(filtered: FilterResult, spread: Spread) -> Iterator[SpreadDomain]:
@@ -496,7 +480,7 @@ def _with_rejections(filtered: FilterResult, spread: Spread) -> Iterator[SpreadD
     if not filtered.pre_filter.status.ok:
         yield from found  # No plugin has examined any node.
         return
-    rejecting = {plugin: filtered.rejects(plugin) for plugin in filtered.plugins if plugin != NAME}
+    rejecting = {plugin: filtered.rejects(plugin) for plugin in filtered.plugins if plugin != SPREAD}
     for plugin in filtered.pre_filter.narrowed_by:
         rejecting[plugin] = rejecting.get(plugin, False) | ~filtered.considered
     taken = ~np.logical_or.reduce([*rejecting.values(), np.zeros(len(filtered.context.table), np.bool_)])
@@ -521,11 +505,11 @@ class SoftSpreads:
 
     def __init__(self, filtered: FilterResult, scored: ScoreResult) -> None:
         """Score once for all nodes."""
-        state = scored.states.get(NAME)
-        self._state = state if isinstance(state, SpreadScoreState) and NAME in scored.by_plugin else None
+        state = scored.states.get(SPREAD)
+        self._state = state if isinstance(state, SpreadScoreState) and SPREAD in scored.by_plugin else None
         self._context = filtered.context
         self._rows = scored.feasible
-        self._weight = next((weight for plugin, weight in filtered.framework.score if plugin.name == NAME), 0)
+        self._weight = next((weight for plugin, weight in filtered.framework.score if plugin.name == SPREAD), 0)
         if self._state is not None:
             self._raw = raw_scores(self._state, self._rows)
             self._normalized = normalized(self._state, self._rows, self._raw)

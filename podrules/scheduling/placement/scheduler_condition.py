@@ -11,7 +11,8 @@ Source: FitError.Error in pkg/scheduler/framework/types.go at v1.36.3.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec.structs import replace
@@ -72,7 +73,9 @@ def compare_messages(message: str, now: str, *, room: bool = False) -> Scheduler
         return replace(compare_messages(message, now), agrees=False, no_victims=True)
     if now and (message == now or message.startswith(f"{now} ")):
         return SchedulerMessage(message, agrees=True, changed=())
-    then_counts, now_counts = _in_todays_words(histogram(message)), histogram(now)
+    then_counts, now_counts = Counter[str](), histogram(now)
+    for reason, nodes in histogram(message).items():
+        then_counts[next((today for older, today in _OLDER if older.fullmatch(reason)), reason)] += nodes
     if then_counts == now_counts and then_counts and message.partition(" ")[0] == now.partition(" ")[0]:
         return SchedulerMessage(message, agrees=True, changed=())
     if not then_counts:
@@ -95,30 +98,6 @@ def histogram(message: str) -> dict[str, int]:
     return {entry.group(2): whole_number(entry.group(1)) for entry in entries if entry is not None}
 
 
-def _in_todays_words(counts: Mapping[str, int]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for reason, nodes in counts.items():
-        words = next((today for older, today in _OLDER if older.fullmatch(reason)), reason)
-        found[words] = found.get(words, 0) + nodes
-    return found
-
-
-# What delays the binding of a pod that has no node yet, although the scheduler has chosen one.
-#
-#     preempted    status.nominatedNodeName keeps the room of the pods that go; condition PodScheduled: Unschedulable
-#     Permit       a plugin of the profile, or the rest of its group, is awaited
-#     PreBind      the volume of a claim is awaited, which is to be made on the node (annotation selected-node) or is
-#                  there and reserved (spec.claimRef); or devices with binding conditions: one of failure ends it
-#     failed       after an error, or bindTimeoutSeconds (600), the nomination ends, PodScheduled is SchedulerError, and
-#                  the scheduler tries again within 10 s: with the node that the claim has by then
-#
-# kube-scheduler writes nominatedNodeName before Permit and PreBind since 1.35 (NominatedNodeNameForExpectation), also for
-# a pod that was never Unschedulable. An older one writes it only for a preemption. Other components may write it, too.
-#
-# Source: pkg/scheduler/schedule_one.go (bindingCycle, handleBindingCycleError), plugins/volumebinding/binder.go
-# (BindPodVolumes), plugins/dynamicresources (PreBind) and pkg/controller/volume/persistentvolume/pv_controller.go
-# (provisionClaimOperationExternal) at v1.36.3.
-
 _NAMES_NODE: Final = 35
 """The first minor version in which kube-scheduler names the node before it binds."""
 _LONG: Final = 300
@@ -127,7 +106,22 @@ _AWAITED: Final = re.compile(r"binding (volumes:|timeout|failed)")
 
 
 def awaited_binding(situation: Situation, filtered: FilterResult) -> Binding | None:
-    """What the scheduler waits for before it binds a pod; None: it looks for a node, or nothing is known."""
+    """What the scheduler waits for before it binds a pod; None: it looks for a node, or nothing is known.
+
+        preempted    status.nominatedNodeName keeps the room of the pods that go; condition PodScheduled: Unschedulable
+        Permit       a plugin of the profile, or the rest of its group, is awaited
+        PreBind      the volume of a claim is awaited, which is to be made on the node (annotation selected-node) or is
+                     there and reserved (spec.claimRef); or devices with binding conditions: one of failure ends it
+        failed       after an error, or bindTimeoutSeconds (600), the nomination ends, PodScheduled is SchedulerError,
+                     and the scheduler tries again within 10 s: with the node that the claim has by then
+
+    kube-scheduler writes nominatedNodeName before Permit and PreBind since 1.35 (NominatedNodeNameForExpectation), also
+    for a pod that was never Unschedulable. An older one writes it only for a preemption. Other components may write it.
+
+    Source: pkg/scheduler/schedule_one.go (bindingCycle, handleBindingCycleError), plugins/volumebinding/binder.go
+    (BindPodVolumes), plugins/dynamicresources (PreBind) and pkg/controller/volume/persistentvolume/pv_controller.go
+    (provisionClaimOperationExternal) at v1.36.3.
+    """
     pod, index, now = situation.pod, storage_index(filtered.context), situation.now
     scheduled, nominated = pod.status.condition("PodScheduled"), pod.status.nominated_node_name
     condition = scheduled if scheduled is not None and scheduled.status == "False" else None
@@ -145,6 +139,15 @@ def awaited_binding(situation: Situation, filtered: FilterResult) -> Binding | N
     made = instant(pod.metadata.creation_timestamp)
     late = made is not None and now is not None and now >= later(made, _LONG)
     args = situation.framework.args.get("VolumeBinding") or VolumeBindingArgs()
+    unread, missing = {one.resource for one in situation.unread}, ""
+    provisioner = volumes[0].provisioner if volumes else ""
+    in_tree = not provisioner or provisioner.startswith("kubernetes.io/")
+    if not (in_tree or situation.is_list or "csidrivers.storage.k8s.io" in unread):
+        there = index.csi_nodes[row].spec.drivers if row is not None and row in index.csi_nodes else ()
+        if provisioner not in index.drivers:
+            missing = "CSIDriver"
+        elif row is not None and "csinodes.storage.k8s.io" not in unread:
+            missing = "" if any(one.name == provisioner for one in there) else "CSINode"
     of_claims = BindingStage.VOLUMES if volumes else BindingStage.DEVICES
     of_others = BindingStage.PERMIT if situation.framework.unknown else BindingStage.UNKNOWN
     return Binding(
@@ -159,7 +162,7 @@ def awaited_binding(situation: Situation, filtered: FilterResult) -> Binding | N
             or any(one.failed for one in claims)
             or (condition is not None and failed and bool(_AWAITED.search(condition.message)))
         ),
-        missing=_missing(situation, index, volumes[0].provisioner if volumes else "", row),
+        missing=missing,
     )
 
 
@@ -203,17 +206,3 @@ def _devices(filtered: FilterResult) -> Iterator[ClaimProblem]:
                     if name in reported
                 }
                 yield replace(found, provisioner=result.driver, wanted=lacks, failed=failed, messages=said)
-
-
-def _missing(situation: Situation, index: StorageIndex, provisioner: str, row: int | None) -> str:
-    """See `Binding.missing`."""
-    unread = {one.resource for one in situation.unread}
-    in_tree = not provisioner or provisioner.startswith("kubernetes.io/")
-    if in_tree or situation.is_list or "csidrivers.storage.k8s.io" in unread:
-        return ""
-    if provisioner not in index.drivers:
-        return "CSIDriver"
-    if row is None or "csinodes.storage.k8s.io" in unread:
-        return ""
-    there = index.csi_nodes[row].spec.drivers if row in index.csi_nodes else ()
-    return "" if any(one.name == provisioner for one in there) else "CSINode"

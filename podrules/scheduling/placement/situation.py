@@ -1,4 +1,4 @@
-"""A pod and a cluster, as they are or as they would be, with all that a scheduling cycle needs."""
+"""A pod and a cluster, as they are or as they would be, with all that a scheduling cycle needs, and what is missing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from podrules.api.features import Features
 from podrules.api.model.base import KubeObject
 from podrules.api.model.event import Event
 from podrules.api.model.pod import Pod
-from podrules.api.model.resource import ResourceClaim
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.storage import PersistentVolumeClaim
 from podrules.pod.reading import NOT_ALL_IN_FILE, NOT_ASKED, UnreadInput
@@ -69,19 +68,6 @@ class Situation(PodOnCluster, frozen=True):
         )
 
 
-# Objects that a scheduling cycle reads and that are missing here: what can be said without them.
-#
-#     a kind that was not read   counts as empty: without PodDisruptionBudgets nothing protects a victim, without other
-#                                pods' claims their volumes are not counted
-#     an object that is named    a claim, its volume or class that is not known cannot count as absent: the plugins that
-#                                would read it do not judge the pod
-#
-# Both only let more nodes fit. So "no node fits" is proved, and "fits" is not. Three kinds are the other way around:
-# without nodes no other node is judged, a DeviceClass may stand for an extended resource that no node offers, and a
-# CSINode may give an in-tree disk other labels.
-#
-# Source: the listers of pkg/scheduler/framework/plugins/* at v1.36.3.
-
 NODES: Final = "nodes"
 PODS: Final = "pods"
 BUDGETS: Final = "poddisruptionbudgets.policy"
@@ -110,7 +96,19 @@ _JUDGES: Final = {
 
 
 class MissingKinds(Struct, frozen=True):
-    """The kinds that a cycle of a pod reads and that are missing."""
+    """The kinds that a cycle of a pod reads and that are missing: what can be said without them.
+
+        a kind that was not read   counts as empty: without PodDisruptionBudgets nothing protects a victim, without
+                                   other pods' claims their volumes are not counted
+        an object that is named    a claim, its volume or class that is not known cannot count as absent: the plugins
+                                   that would read it do not judge the pod
+
+    Both only let more nodes fit. So "no node fits" is proved, and "fits" is not. Three kinds are the other way around:
+    without nodes no other node is judged, a DeviceClass may stand for an extended resource that no node offers, and a
+    CSINode may give an in-tree disk other labels.
+
+    Source: the listers of pkg/scheduler/framework/plugins/* at v1.36.3.
+    """
 
     unread: tuple[UnreadInput, ...] = ()
     hard_spread: bool = False
@@ -148,28 +146,25 @@ class MissingKinds(Struct, frozen=True):
         match placement.outcome:
             case PlacementOutcome.FITS:
                 return replace(placement, assumed=tuple(fits), proven=not fits)
-            case PlacementOutcome.UNSCHEDULABLE:
-                return self._of_no(placement, pod, fits)
             case PlacementOutcome.UNKNOWN if NODES in self.resources:
                 return replace(placement, assumed=self.unread, proven=False)
+            case PlacementOutcome.UNSCHEDULABLE:
+                rejected, preemption = placement.rejected, placement.preemption
+                plugins = {group.plugin for group in rejected}
+                may_save = {
+                    NODES: True,
+                    _DEVICE_CLASSES: "NodeResourcesFit" in plugins and not pod.spec.resource_claims,
+                    _CSI_NODES: self.in_tree and bool(plugins & _OF_VOLUMES),
+                }
+                saving = [one for one in self.unread if may_save.get(one.resource)]
+                preempts = preemption is not None and bool(preemption.nodes)
+                found = dict.fromkeys(saving)
+                if preempts or any(group.remedy is not None for group in rejected):
+                    found |= dict.fromkeys(fits)
+                if preempts:
+                    found |= dict.fromkeys(one for one in self.unread if one.resource == BUDGETS)
+                return replace(placement, assumed=tuple(found), proven=not saving)
         return placement
-
-    def _of_no(self, placement: Placement, pod: Pod, fits: list[UnreadInput]) -> Placement:
-        rejected = placement.rejected
-        plugins = {group.plugin for group in rejected}
-        may_save = {
-            NODES: True,
-            _DEVICE_CLASSES: "NodeResourcesFit" in plugins and not pod.spec.resource_claims,
-            _CSI_NODES: self.in_tree and bool(plugins & _OF_VOLUMES),
-        }
-        saving = [one for one in self.unread if may_save.get(one.resource)]
-        preempts = placement.preemption is not None and bool(placement.preemption.nodes)
-        found = dict.fromkeys(saving)
-        if preempts or any(group.remedy is not None for group in rejected):
-            found |= dict.fromkeys(fits)
-        if preempts:
-            found |= dict.fromkeys(one for one in self.unread if one.resource == BUDGETS)
-        return replace(placement, assumed=tuple(found), proven=not saving)
 
 
 def missing_of(situation: Situation) -> MissingKinds:
@@ -182,23 +177,18 @@ def missing_of(situation: Situation) -> MissingKinds:
             if resource not in resources:
                 namespace = pod.metadata.namespace if resource in {CLAIMS, _DEVICE_CLAIMS} else None
                 found.append(UnreadInput("get", resource, namespace, NOT_ALL_IN_FILE))
-    found += _unrestated_plugins(pod, framework)
+    if not pod.spec.node_name:
+        # The plugins and extenders that judge the pod and are not restated here.
+        for name, point in framework.unasked.items():
+            found.append(UnreadInput(point, f"plugin {name[:_MAX_NAME]}", None, NOT_ASKED))
+        for one in framework.extenders_of(pod):
+            point = ExtensionPoint.FILTER if one.filter_verb else ExtensionPoint.SCORE
+            found.append(UnreadInput(point, f"extender {one.url_prefix[:_MAX_NAME]}", None, NOT_ASKED))
     args = framework.args.get(POD_TOPOLOGY_SPREAD) or PodTopologySpreadArgs()
     hard = any(constraint.when_unsatisfiable == DO_NOT_SCHEDULE for constraint in args.constraints)
     claimed = {claim.spec.volume_name for claim in _own_claims(pod, snapshot)}
     disks = (one for one in snapshot.persistent_volumes if one.metadata.name in claimed and one.spec.csi is None)
     return MissingKinds(tuple(found), hard, in_tree=any(disks))
-
-
-def _unrestated_plugins(pod: Pod, framework: Framework) -> Iterator[UnreadInput]:
-    """The plugins and extenders that judge the pod and are not restated here."""
-    if pod.spec.node_name:
-        return
-    for name, point in framework.unasked.items():
-        yield UnreadInput(point, f"plugin {name[:_MAX_NAME]}", None, NOT_ASKED)
-    for one in framework.extenders_of(pod):
-        point = ExtensionPoint.FILTER if one.filter_verb else ExtensionPoint.SCORE
-        yield UnreadInput(point, f"extender {one.url_prefix[:_MAX_NAME]}", None, NOT_ASKED)
 
 
 def known_part(situation: Situation, missing: MissingKinds) -> Situation:
@@ -250,7 +240,7 @@ def _unresolved(pod: Pod, snapshot: ClusterSnapshot) -> Iterator[str]:
             # It may get the default class.
             yield CLASSES
     namespace = pod.metadata.namespace
-    device_claims = {claim.metadata.name for claim in snapshot.resource_claims if _is_in(claim, namespace)}
+    device_claims = {claim.metadata.name for claim in snapshot.resource_claims if claim.metadata.namespace == namespace}
     named = (reference.resource_claim_name for reference in pod.spec.resource_claims)
     if any(name is not None and name not in device_claims for name in named):
         yield _DEVICE_CLAIMS
@@ -258,10 +248,6 @@ def _unresolved(pod: Pod, snapshot: ClusterSnapshot) -> Iterator[str]:
 
 def _names(objects: Sequence[KubeObject]) -> frozenset[str]:
     return frozenset(entry.metadata.name for entry in objects)
-
-
-def _is_in(entry: PersistentVolumeClaim | ResourceClaim, namespace: str) -> bool:
-    return entry.metadata.namespace == namespace
 
 
 def _unjudged(pod: Pod, snapshot: ClusterSnapshot, missing: frozenset[str], own: set[str]) -> Iterator[str]:
@@ -273,39 +259,26 @@ def _unjudged(pod: Pod, snapshot: ClusterSnapshot, missing: frozenset[str], own:
         missing: The kinds that were not read, or not in all namespaces.
         own: Those of them that were read in the pod's namespace.
     """
-    # Pods of other namespaces may only rule out more nodes then.
-    judged = {PODS, "namespaces"} if PODS not in missing - own and _wants_own_pods(pod) else set()
-    for resource in missing - judged:
+    affinity, space = None if pod.spec.affinity is None else pod.spec.affinity.pod_affinity, {pod.metadata.namespace}
+    terms = () if affinity is None else affinity.required_during_scheduling_ignored_during_execution
+    # With affinity to pods of its own namespace alone, pods of other namespaces may only rule out more nodes.
+    near = all(one.namespace_selector is None and space.issuperset(one.namespaces) for one in terms)
+    for resource in missing - ({PODS, "namespaces"} if near and PODS not in missing - own else set()):
         yield from _JUDGES.get(resource, ())
     if _DEVICE_CLASSES in missing and pod.spec.resource_claims:
         yield "DynamicResources"
-    unresolved = (missing - own).intersection(_unresolved(pod, snapshot))
-    if unresolved & {CLAIMS, VOLUMES, CLASSES} or _awaits_volume(pod, snapshot, missing):
-        yield from _OF_VOLUMES
-
-
-def _wants_own_pods(pod: Pod) -> bool:
-    """Whether required affinity to pods, if the pod has any, is to pods of its own namespace."""
-    affinity = None if pod.spec.affinity is None else pod.spec.affinity.pod_affinity
-    terms = () if affinity is None else affinity.required_during_scheduling_ignored_during_execution
-    own = {pod.metadata.namespace}
-    return all(one.namespace_selector is None and own.issuperset(one.namespaces) for one in terms)
-
-
-def _awaits_volume(pod: Pod, snapshot: ClusterSnapshot, missing: frozenset[str]) -> bool:
-    """Whether a claim of the pod may be bound to a volume, or be given a class, that is not known."""
-    if not missing & {VOLUMES, CLASSES}:
-        return False
-    own = _own_claims(pod, snapshot)
-    known = {one.metadata.name for one in own if is_bound(one) or (CLASSES not in missing and _selected(one, snapshot))}
-    return not _claim_names(pod) <= known
-
-
-def _selected(claim: PersistentVolumeClaim, snapshot: ClusterSnapshot) -> bool:
-    """Whether the volume of an unbound claim is to be made for a chosen node: VolumeBinding then examines no volume."""
+    known: set[str] = set()
     makes = {one.metadata.name for one in snapshot.storage_classes if one.provisioner not in {"", NO_PROVISIONER}}
-    named = ANNOTATION_SELECTED_NODE in claim.metadata.annotations and not claim.spec.volume_name
-    return named and claim_class(claim) in makes
+    for claim in _own_claims(pod, snapshot):
+        # Its volume is to be made for a chosen node: VolumeBinding then examines no volume.
+        selected = ANNOTATION_SELECTED_NODE in claim.metadata.annotations and not claim.spec.volume_name
+        if is_bound(claim) or (CLASSES not in missing and selected and claim_class(claim) in makes):
+            known.add(claim.metadata.name)
+    # Another claim may be bound to a volume, or be given a class, that is not known.
+    awaits = bool(missing & {VOLUMES, CLASSES}) and not _claim_names(pod) <= known
+    unresolved = (missing - own).intersection(_unresolved(pod, snapshot))
+    if awaits or unresolved & {CLAIMS, VOLUMES, CLASSES}:
+        yield from _OF_VOLUMES
 
 
 def _claim_names(pod: Pod) -> frozenset[str]:
@@ -315,4 +288,5 @@ def _claim_names(pod: Pod) -> frozenset[str]:
 
 def _own_claims(pod: Pod, snapshot: ClusterSnapshot) -> Sequence[PersistentVolumeClaim]:
     names, namespace = _claim_names(pod), pod.metadata.namespace
-    return [one for one in snapshot.persistent_volume_claims if one.metadata.name in names and _is_in(one, namespace)]
+    near = (one for one in snapshot.persistent_volume_claims if one.metadata.namespace == namespace)
+    return [one for one in near if one.metadata.name in names]
