@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -45,7 +45,6 @@ from podrules.scheduling.placement.plan import PlacementRequest, PlanCluster
 from podrules.scheduling.placement.planned import AwaitedPod, Budgets, DrainFlag, PlannedSpec
 from podrules.scheduling.placement.planned_budgets import PodGroup, cluster_groups, planned_budgets, spec_groups
 from podrules.scheduling.placement.what_if import (
-    NodeSpecification,
     adding_nodes,
     cordoning_nodes,
     excluding_nodes,
@@ -144,8 +143,8 @@ def _wrong(file: ManifestFile, *, beside: bool) -> Iterator[ManifestError]:
 class _Request(Struct, frozen=True):
     """The pods to place, on the cluster as it was read."""
 
-    asked: Sequence[PlacementRequest | RefusedSpec]
-    """The specs, in the order of placement."""
+    entries: Sequence[PlacementRequest | RefusedSpec]
+    """In the order of placement."""
     read: ClusterSnapshot
     waiting: Sequence[Pod]
     """Pods of the cluster that already wait, and are among the requested ones."""
@@ -180,18 +179,28 @@ class _Planner:
             leaving = [pod for pod in snapshot.pods if pod.spec.node_name in drain.names]
             budgets = self._gatherer.as_wanted(snapshot.pod_disruption_budgets, leaving, listed or snapshot.pods)
             snapshot = replace(snapshot, pod_disruption_budgets=budgets)
-        asked = request.asked
+        entries = request.entries
         table = NodeTable(snapshot.nodes, snapshot.pods)
         # In the order of their specs.
-        requests = sorted(_placeable(asked), key=lambda entry: entry.queue_key)
+        requests = sorted(_placeable(entries), key=lambda entry: entry.queue_key)
         events = self._gatherer.cordon_events(snapshot.nodes) if requests else {}
         requests = [self._in_cluster(entry, changed.pods) for entry in requests]
         cluster = PlanCluster(table, snapshot, self._source.now, self._source.is_plain_list, events)
         result = place_drained(requests, drain, cluster, preemption=self._options.preemption)
         requests = [requests[index] for index in result.specs]
-        specs = tuple(map(self._with_writer, result.specs.values(), requests))
-        versions = self._gatherer.versions
-        judged = {*drain.names, *(name for spec in specs for name in spec.nodes)}
+        specs = tuple(
+            # Fields in a manifest were not written by admission.
+            spec
+            if spec.stopped is None or spec.origin == "manifest"
+            else replace(spec, stopped=with_writer_of(spec.stopped, entry.pod, self._gatherer))
+            for spec, entry in zip(result.specs.values(), requests, strict=True)
+        )
+        counted = _budgets(requests, specs, files.objects, result.snapshot if drain.nodes else changed)
+        versions, added = self._gatherer.versions, tuple(node.name for node in self._added)
+        chosen = dict.fromkeys(name for spec in specs for name in spec.nodes)
+        # Added nodes always answer.
+        reached = [(name, self._gatherer.reach(name, of_many=True)) for name in chosen if name not in added]
+        judged = {*drain.names, *chosen}
         return PlanReport(
             source=self._source.description,
             rules_version=versions.scheduler.nearest_verified,
@@ -200,7 +209,7 @@ class _Planner:
             version_notes=version_notes(versions, [one for one in request.read.nodes if one.metadata.name in judged]),
             what_if=WhatIf(
                 excluded_nodes=self._options.exclude_nodes,
-                added_nodes=tuple(node.name for node in self._added),
+                added_nodes=added,
                 without_pods=self._options.without,
                 drained=",".join(drain.names),
                 drained_nodes=drain.names,
@@ -209,32 +218,26 @@ class _Planner:
             nodes=len(table),
             preemption=self._options.preemption,
             specs=specs,
-            refused=tuple(entry for entry in asked if isinstance(entry, RefusedSpec)),
-            budgets=_budgets(requests, specs, files.objects, result.snapshot if drain.nodes else changed),
+            refused=tuple(entry for entry in entries if isinstance(entry, RefusedSpec)),
+            budgets=counted,
             unmoved=result.unmoved,
             stuck=sum(result.stuck.values()),
             stuck_on=tuple(result.stuck),
             kept=result.kept,
             slow=result.slow,
-            silent=tuple(self._silent(specs)),
+            silent=tuple(name for name, reach in reached if reach.reach.quiet),
             flags=request.flags,
             unread=self._gatherer.unread,
             webhook=tuple(self._requests_of.webhooks),
         )
 
-    def _with_writer(self, spec: PlannedSpec, entry: PlacementRequest) -> PlannedSpec:
-        # Fields in a manifest were not written by admission.
-        if spec.stopped is None or spec.origin == "manifest":
-            return spec
-        return replace(spec, stopped=with_writer_of(spec.stopped, entry.pod, self._gatherer))
-
     def _request(self, files: _Files, more: Sequence[WorkloadOrPod]) -> _Request:
         """The pods to place: requested pods, pods that already wait, and pods that leave a drained node."""
         objects = files.objects
-        asked = [self._requests_of.of_manifest(manifest, objects) for manifest in files.manifests]
-        asked += (self._requests_of.more(entry, objects) for entry in more)
-        asked += filter(None, [self._requests_of.scaled_up(entry) for entry in _placeable(asked)])
-        read = self._read(asked)
+        entries = [self._requests_of.of_manifest(manifest, objects) for manifest in files.manifests]
+        entries += (self._requests_of.more(entry, objects) for entry in more)
+        entries += filter(None, [self._requests_of.scaled_up(entry) for entry in _placeable(entries)])
+        read = self._read(entries)
         excluded = {(pod.namespace, pod.name) for pod in self._excluded_pods()}
         pods = [pod for pod in read.pods if pod.metadata.place not in excluded]
         nodes = tuple(map(self._gatherer.reach, self._options.drain))
@@ -246,45 +249,39 @@ class _Planner:
             step = drain_plan(pods, (), node.name, node, drain.at)
             leaving += step.moved
             flags.update({entry.flag: entry.pods for entry in step.flags})
-        waiting = waiting_pods(_placeable(asked), pods)
+        waiting = waiting_pods(_placeable(entries), pods)
         if waiting or leaving:
-            asked = [
+            entries = [
                 *(self._requests_of.without_node(pod, "pending") for pod in waiting),
-                *asked,
+                *entries,
                 *(self._requests_of.without_node(pod, "drain") for pod in leaving),
             ]
             # The data that these pods need must be read too.
-            read = self._read(asked)
-        return _Request(asked, read, waiting, drain, tuple(starmap(DrainFlag, flags.items())))
+            read = self._read(entries)
+        return _Request(entries, read, waiting, drain, tuple(starmap(DrainFlag, flags.items())))
 
-    def _silent(self, specs: Sequence[PlannedSpec]) -> Iterator[str]:
-        """The nodes that take pods but do not answer. Added nodes always answer."""
-        added = {node.name for node in self._added}
-        for name in dict.fromkeys(name for spec in specs for name in spec.nodes):
-            if name not in added and self._gatherer.reach(name, of_many=True).reach.quiet:
-                yield name
-
-    def _read(self, asked: Sequence[PlacementRequest | RefusedSpec]) -> ClusterSnapshot:
+    def _read(self, entries: Sequence[PlacementRequest | RefusedSpec]) -> ClusterSnapshot:
         """The current cluster, with all data for the scheduling of these specs.
 
         Raises:
             ClusterError: some data cannot be read.
         """
-        wanted = _placeable(asked)
+        wanted = _placeable(entries)
         args = wanted[0].framework.args if wanted else {}
-        refused = [entry.namespace for entry in asked if isinstance(entry, RefusedSpec)]
+        refused = [entry.namespace for entry in entries if isinstance(entry, RefusedSpec)]
         found = self._gatherer.snapshot([entry.first_pod for entry in wanted], args, budgets=True, beside=refused)
         if found.error is not None:
             raise found.error
-        # A list that was written by hand may lack uids, which distinguish pods.
-        return replace(found.snapshot, pods=tuple(map(_with_uid, (*found.snapshot.pods, *self._kept_finished()))))
-
-    def _kept_finished(self) -> Iterator[Pod]:
-        """Finished pods of drained nodes that finalizers keep: scheduling does not need them, but a drain waits."""
-        pods = read_or_none(self._gatherer.list(PODS)) if self._options.drain else None
-        for pod in pods or ():
-            if pod.finished and pod.spec.node_name in self._options.drain and holders(pod.metadata.finalizers):
-                yield pod
+        pods, drained = list(found.snapshot.pods), self._options.drain
+        # Finished pods that finalizers keep: scheduling does not need them, but a drain waits.
+        listed = read_or_none(self._gatherer.list(PODS)) if drained else None
+        left = (pod for pod in listed or () if pod.finished and pod.spec.node_name in drained)
+        pods += (pod for pod in left if holders(pod.metadata.finalizers))
+        for at, pod in enumerate(pods):
+            if not pod.metadata.uid:
+                # A list that was written by hand may lack uids, which distinguish pods.
+                pods[at] = replace(pod, metadata=replace(pod.metadata, uid="/".join(pod.metadata.place)))
+        return replace(found.snapshot, pods=tuple(pods))
 
     def _changed_cluster(self, request: _Request, files: _Files) -> ClusterSnapshot:
         """The changed cluster: with the objects of files, other nodes, fewer pods, and cordoned nodes.
@@ -292,10 +289,14 @@ class _Planner:
         Raises:
             ClusterError: a node or pod of an option does not exist.
         """
-        controlled = (entry.controlled for entry in _placeable(request.asked))
+        controlled = (entry.controlled for entry in _placeable(request.entries))
         snapshot = with_controllers(with_manifest_objects(request.read, files.objects), controlled)
         snapshot = self._changed(lambda: excluding_nodes(snapshot, self._options.exclude_nodes), NODES)
-        snapshot = self._adding(snapshot, self._added)
+        try:
+            snapshot = self._changed(lambda: adding_nodes(snapshot, self._added), NODES)
+        except ValueError as error:
+            problem = f"--add-node: node {error.args[0]} already exists"
+            raise UsageError(problem, advice="Give the new one another name: name=NAME") from error
         snapshot = self._changed(lambda: without_pods(snapshot, self._excluded_pods()), PODS)
         cluster = self._changed(lambda: cordoning_nodes(snapshot, request.drain.names), NODES)
         return snapshot if self._options.one_by_one else cluster
@@ -312,13 +313,6 @@ class _Planner:
             there = self._gatherer.noted(self._gatherer.list(kind, namespace or None)) or ()
             near = near_names(name, [entry.metadata.name for entry in there])
             raise NotFound(kind, name, namespace or None, near) from error
-
-    def _adding(self, snapshot: ClusterSnapshot, nodes: Sequence[NodeSpecification]) -> ClusterSnapshot:
-        try:
-            return self._changed(lambda: adding_nodes(snapshot, nodes), NODES)
-        except ValueError as error:
-            problem = f"--add-node: node {error.args[0]} already exists"
-            raise UsageError(problem, advice="Give the new one another name: name=NAME") from error
 
     def _excluded_pods(self) -> Iterator[PodReference]:
         """The pods of --without."""
@@ -346,13 +340,8 @@ class _Planner:
         return replace(found, awaited=AwaitedPod(blocking.metadata.name, deleted, silent))
 
 
-def _with_uid(pod: Pod) -> Pod:
-    meta = pod.metadata
-    return pod if meta.uid else replace(pod, metadata=replace(meta, uid="/".join(meta.place)))
-
-
-def _placeable(asked: Sequence[PlacementRequest | RefusedSpec]) -> list[PlacementRequest]:
-    return [entry for entry in asked if isinstance(entry, PlacementRequest)]
+def _placeable(entries: Sequence[PlacementRequest | RefusedSpec]) -> list[PlacementRequest]:
+    return [entry for entry in entries if isinstance(entry, PlacementRequest)]
 
 
 def _budgets(
@@ -377,12 +366,6 @@ def _budgets(
             groups += spec_groups(spec, entry.pod, own, entry.first)
         if waits:
             gone.add(entry.pod.metadata.place)
-    return planned_budgets(
-        [group for group in groups if group.name],
-        [*(group for group in groups if not group.name), *cluster_groups(_others(cluster.pods, gone))],
-        budgets,
-    )
-
-
-def _others(pods: Iterable[Pod], gone: Collection[tuple[str, str]]) -> Iterator[Pod]:
-    return (pod for pod in pods if pod.metadata.place not in gone)
+    others = cluster_groups(pod for pod in cluster.pods if pod.metadata.place not in gone)
+    coming = [group for group in groups if group.name]
+    return planned_budgets(coming, [*(group for group in groups if not group.name), *others], budgets)

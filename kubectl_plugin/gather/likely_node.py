@@ -195,7 +195,7 @@ class LikelyNodes:
         framework = self._schedulers.framework(pod, self._gatherer.versions.scheduler)
         if isinstance(framework, str):
             return LikelyNode(self._not_modelled(pod, framework))
-        return self._placed(pod, framework, lambda snapshot: (pod, snapshot), gates=gates)
+        return self._placed(pod, framework, None, gates=gates)
 
     def waiting(self, pod: Pod) -> LikelyNode:
         """The outcome of a pod on a kubelet that waits for claims that no controller binds; empty: it does not wait."""
@@ -249,23 +249,21 @@ class LikelyNodes:
         found: list[Preemptor] = []
         judged = tried = 0
         while judged < min(len(modelled), _MOST_PREEMPTORS) and tried < _MOST_TRIED:
-            one = self._preemptor(modelled[judged], bound)
+            # Loaded on demand: it needs numpy.
+            from podrules.scheduling.placement.preview import preemptor
+
+            pod = modelled[judged]
             judged += 1
+            framework = self._schedulers.framework(pod, self._gatherer.versions.scheduler)
+            if isinstance(framework, str):
+                continue
+            situation = self._situation(pod, framework)
+            one = None if isinstance(situation, LikelyNode) else preemptor(situation, bound)
             if one is not None:
                 found.append(one)
                 tried += len(self._table or ())
         left = len(modelled) - judged
         return Preemptors(tuple(found), None if waiting is None else judged, left, len(higher) - len(modelled))
-
-    def _preemptor(self, pod: Pod, bound: Pod) -> Preemptor | None:
-        # Loaded on demand: it needs numpy.
-        from podrules.scheduling.placement.preview import preemptor
-
-        framework = self._schedulers.framework(pod, self._gatherer.versions.scheduler)
-        if isinstance(framework, str):
-            return None
-        situation = self._situation(pod, framework, lambda snapshot: (pod, snapshot))
-        return None if isinstance(situation, LikelyNode) else preemptor(situation, bound)
 
     def place_coming(self, pod: Pod, maker: PodManifest, objects: ManifestObjects, pods: Sequence[Pod]) -> LikelyNode:
         """Where a future pod would be placed.
@@ -331,14 +329,14 @@ class LikelyNodes:
         return LikelyNode(daemon=plan([request], PlanCluster.of(situation), preemption=True)[0])
 
     def _situation(
-        self, pod: Pod, framework: Framework, before: _Before, others: tuple[Features, ...] = ()
+        self, pod: Pod, framework: Framework, before: _Before | None = None, others: tuple[Features, ...] = ()
     ) -> Situation | LikelyNode:
         """A pod on the cluster, after `before` has prepared both; or why its place is unknown.
 
         Args:
             pod: The pod, which decides what is read.
             framework: Its scheduler's profile.
-            before: Returns the pod and the cluster as they are placed.
+            before: Returns the pod and the cluster as they are placed; None: as they are.
             others: Other settings of gates, which may need more data.
         """
         from podrules.scheduling.placement.claims import missing_claims
@@ -346,13 +344,14 @@ class LikelyNodes:
 
         cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True, others=others)
         if cluster.error is not None:
-            placement = self._unread(pod, cluster.unread)
+            missing = ", ".join(dict.fromkeys(entry.resource for entry in cluster.unread))
+            placement = self._unknown(pod, f"{missing} could not be read")
             if pod.metadata.uid and (gone := missing_claims(pod, cluster.snapshot, framework, cluster.unread)):
                 said = f'persistentvolumeclaim "{gone[0].claim}" not found'
                 no = PlacementOutcome.UNSCHEDULABLE
                 return LikelyNode(replace(placement, outcome=no, claims=gone, message=said, reason=""))
             return LikelyNode(placement, cluster.unread)
-        pod, snapshot = before(cluster.snapshot)
+        pod, snapshot = (pod, cluster.snapshot) if before is None else before(cluster.snapshot)
         return Situation(
             pod=pod,
             table=self._table_of(snapshot),
@@ -367,13 +366,13 @@ class LikelyNodes:
         self,
         pod: Pod,
         framework: Framework,
-        before: _Before,
+        before: _Before | None,
         *,
         coming: bool = False,
         gates: bool,
     ) -> LikelyNode:
         """The placement of a pod, after `before` has prepared the pod and the cluster."""
-        from podrules.scheduling.placement.likely import likely_placement, named_placement
+        from podrules.scheduling.placement.likely import gates_of_placement, likely_placement, named_placement
 
         others: tuple[Features, ...] = ()
         if gates := gates and self._every_node:
@@ -390,18 +389,15 @@ class LikelyNodes:
             return LikelyNode(named, named.assumed)
         placed = likely_placement(situation, every_node=self._every_node)
         # The missing data would also decide.
-        found = self._gates(situation, placed) if gates and not placed.assumed else ()
+        found: tuple[AssumedGate, ...] = ()
+        if gates and not placed.assumed:
+            # Each gate needs a scheduling cycle.
+            stated = {field for field, _ in self._gatherer.versions.stated.gates}
+            in_rules = partial(self._schedulers.in_version, situation.framework)
+            found = tuple(gates_of_placement(situation, placed, stated, in_rules))
         # A future pod has not passed admission.
         written = placed if coming else with_writer_of(placed, pod, self._gatherer)
         return LikelyNode(self._with_reach(written), placed.assumed, gates=found)
-
-    def _gates(self, situation: Situation, placed: Placement) -> tuple[AssumedGate, ...]:
-        """The gates that decide about a placement. Each needs a scheduling cycle."""
-        from podrules.scheduling.placement.likely import gates_of_placement
-
-        named = {field for field, _ in self._gatherer.versions.stated.gates}
-        framework = partial(self._schedulers.in_version, situation.framework)
-        return tuple(gates_of_placement(situation, placed, named, framework))
 
     def not_modelled(self, pod: Pod) -> bool:
         """Whether a pod's placement is not modelled because of its group or scheduler; raises as `place` does."""
@@ -421,10 +417,6 @@ class LikelyNodes:
 
     def _not_modelled(self, pod: Pod, reason: str) -> Placement:
         return replace(self._unknown(pod, reason), outcome=PlacementOutcome.NOT_MODELLED)
-
-    def _unread(self, pod: Pod, unread: Sequence[UnreadInput]) -> Placement:
-        missing = ", ".join(dict.fromkeys(entry.resource for entry in unread))
-        return self._unknown(pod, f"{missing} could not be read")
 
     def _unknown(self, pod: Pod, reason: str) -> Placement:
         return Placement(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
 from typing import Annotated, Final, NamedTuple, NoReturn
@@ -69,10 +69,12 @@ class NamespaceRules(Struct, frozen=True):
     entries: Mapping[str, NamespaceRule] = {}
 
     def of(self, namespace: str) -> NamespaceRule:
-        """The rule for a namespace, combined from all entries that match."""
-        found = NamespaceRule()
-        for rule in self._matching(namespace):
-            found = found.or_else(rule)
+        """The rule for a namespace, combined from all entries that match, the most specific first."""
+        found = self.entries.get(namespace, NamespaceRule())
+        beginnings = [key for key in self.entries if key.endswith("*") and key != namespace]
+        for key in sorted(beginnings, key=len, reverse=True):
+            if namespace.startswith(key[:-1]):
+                found = found.or_else(self.entries[key])
         return found
 
     def check(self) -> None:
@@ -88,15 +90,6 @@ class NamespaceRules(Struct, frozen=True):
             if rule.default_class and not is_allowed(rule.default_class, allowed):
                 names = ", ".join(allowed or ()) or "none"
                 raise RuleError(f"default class {rule.default_class} of {key} is not among its allowed: {names}")
-
-    def _matching(self, namespace: str) -> Iterator[NamespaceRule]:
-        """The entries that match, the most specific first."""
-        if namespace in self.entries:
-            yield self.entries[namespace]
-        beginnings = [key for key in self.entries if key.endswith("*") and key != namespace]
-        for key in sorted(beginnings, key=len, reverse=True):
-            if namespace.startswith(key[:-1]):
-                yield self.entries[key]
 
 
 def is_allowed(class_name: str, allowed: tuple[str, ...] | None) -> bool:

@@ -138,9 +138,18 @@ def default_spread(
         too_long = f"with the pod's selector they have {size} bytes; at most {_MOST_BYTES} are added"
         return DefaultSpread(warnings=(*warnings, f"{left_out}: {too_long}"))
     if options.leave_out_template_hash:
-        constraints = _of_all_revisions(constraints)
+        # A constraint without another term than pod-template-hash is left out.
+        every: list[TopologySpreadConstraint] = []
+        for entry in constraints:
+            chosen = entry.label_selector or LabelSelector()
+            labels = {key: value for key, value in chosen.match_labels.items() if key != HASH_LABEL}
+            expressions = tuple(term for term in chosen.match_expressions if term.key != HASH_LABEL)
+            if labels or expressions:
+                every.append(replace(entry, label_selector=LabelSelector(labels, expressions)))
+        constraints = tuple(every)
     if constraints and options.verbose:
-        warnings += (f"spec.topologySpreadConstraints: {_counted(constraints)} filled in, {origin}",)
+        number = "1 constraint is" if len(constraints) == 1 else f"{len(constraints)} constraints are"
+        warnings += (f"spec.topologySpreadConstraints: {number} filled in, {origin}",)
     return DefaultSpread(constraints, origin if constraints else "", warnings)
 
 
@@ -164,25 +173,6 @@ def _defaults(
     if configured is not None:
         return configured, "the namespace's defaults", warnings
     return own, "the cluster's defaults", warnings
-
-
-def _of_all_revisions(constraints: Sequence[TopologySpreadConstraint]) -> tuple[TopologySpreadConstraint, ...]:
-    """The constraints without pod-template-hash; a constraint without another term is left out."""
-    return tuple(
-        replace(entry, label_selector=selector)
-        for entry in constraints
-        if entry.label_selector is not None and (selector := _without_hash(entry.label_selector)) is not None
-    )
-
-
-def _without_hash(selector: LabelSelector) -> LabelSelector | None:
-    labels = {key: value for key, value in selector.match_labels.items() if key != HASH_LABEL}
-    expressions = tuple(term for term in selector.match_expressions if term.key != HASH_LABEL)
-    return LabelSelector(labels, expressions) if labels or expressions else None
-
-
-def _counted(constraints: Sequence[TopologySpreadConstraint]) -> str:
-    return "1 constraint is" if len(constraints) == 1 else f"{len(constraints)} constraints are"
 
 
 def as_json(constraint: TopologySpreadConstraint) -> dict[str, Any]:

@@ -223,7 +223,22 @@ def going(node: Node, events: Iterable[Event], now: datetime | None) -> Evictor 
         now: The current time.
     """
     reported = [one for one in _from_events(events, node.metadata.creation_timestamp) if one.purpose is not _HELD]
-    state, alone = list(_of_state(node)), [one for one in reported if _counts_alone(one, node, now)]
+    meta, state = node.metadata, list[Evictor]()
+    for taint in node.spec.taints:
+        state += _found(_TAINT, taint.key, taint.value, taint.text, taint.time_added)
+    for one in node.status.conditions:
+        if one.status == "True":
+            state += _found(_CONDITION, one.type, f"{one.reason}: {one.message}", one.type, one.last_transition_time)
+    for key, value in meta.annotations.items():
+        says = meta.annotations.get(_DEGRADED.get(key, ""), "")
+        state += (replace(sign, says=says) for sign in _found(_ANNOTATION, key, value, key))
+    for key, value in meta.labels.items():
+        state += _found(_LABEL, key, value, key)
+    for key in meta.finalizers if meta.deletion_timestamp is not None else ():
+        state += _found(_FINALIZER, key, "", key, meta.deletion_timestamp)
+    # New events count alone if they are warnings of the cloud, or about an unschedulable node.
+    recent = [event for event in reported if _is_within(event, now, _RECENT)]
+    alone = [event for event in recent if event.purpose is _INTERRUPTED or node.spec.unschedulable]
     first = min(state or alone, key=_rank, default=None)
     if first is None or first.is_announced:
         return first
@@ -276,30 +291,9 @@ def _from_events(events: Iterable[Event], since: str | None) -> Iterator[Evictor
             yield found
 
 
-def _counts_alone(event: Evictor, node: Node, now: datetime | None) -> bool:
-    """Whether an event is new, and a warning of the cloud or about an unschedulable node."""
-    return _is_within(event, now, _RECENT) and (event.purpose is _INTERRUPTED or node.spec.unschedulable)
-
-
 def _is_within(event: Evictor, now: datetime | None, limit: timedelta) -> bool:
     when = instant(event.at)
     return when is not None and now is not None and now - when <= limit
-
-
-def _of_state(node: Node) -> Iterator[Evictor]:
-    meta = node.metadata
-    for taint in node.spec.taints:
-        yield from _found(_TAINT, taint.key, taint.value, taint.text, taint.time_added)
-    for one in node.status.conditions:
-        if one.status == "True":
-            yield from _found(_CONDITION, one.type, f"{one.reason}: {one.message}", one.type, one.last_transition_time)
-    for key, value in meta.annotations.items():
-        for sign in _found(_ANNOTATION, key, value, key):
-            yield replace(sign, says=meta.annotations.get(_DEGRADED.get(key, ""), ""))
-    for key, value in meta.labels.items():
-        yield from _found(_LABEL, key, value, key)
-    for key in meta.finalizers if meta.deletion_timestamp is not None else ():
-        yield from _found(_FINALIZER, key, "", key, meta.deletion_timestamp)
 
 
 def _found(where: Where, key: str, says: str, shown: str, at: str | None = None) -> Iterator[Evictor]:

@@ -259,18 +259,6 @@ def _track(pod: Content, job: Mapping[str, Any], name: str) -> None:
             spec[list_of] = made
 
 
-# The pods of a StatefulSet by their ordinals: the one that it creates next, and the one for which it first waits.
-#
-#     OrderedReady    in the order of the ordinals: it creates a pod once all before it run, are Ready and are not being
-#                     deleted. Until then the set neither scales nor rolls out
-#     Parallel        each pod as soon as it is missing, regardless of the others
-#
-# In both modes it creates a pod only after the object of the previous pod with that ordinal is gone.
-#
-# Source: processReplica and updateStatefulSet in pkg/controller/statefulset/stateful_set_control.go at v1.36.3.
-# minReadySeconds, with which an OrderedReady set waits longer, is not considered.
-
-
 class NextPod(Struct, frozen=True):
     """The pod that a StatefulSet creates next, or would create with one more replica."""
 
@@ -287,6 +275,15 @@ def is_ordered(stateful_set: Workload) -> bool:
 
 def next_pod(stateful_set: Workload, ready: Mapping[str, bool]) -> NextPod:
     """The first missing pod.
+
+        OrderedReady    in the order of the ordinals: it creates a pod once all before it run, are Ready and are not
+                        being deleted. Until then the set neither scales nor rolls out
+        Parallel        each pod as soon as it is missing, regardless of the others
+
+    In both modes it creates a pod only after the object of the previous pod with that ordinal is gone. minReadySeconds,
+    with which an OrderedReady set waits longer, is not considered.
+
+    Source: processReplica and updateStatefulSet in pkg/controller/statefulset/stateful_set_control.go at v1.36.3.
 
     Args:
         stateful_set: The StatefulSet of the pods.

@@ -1,9 +1,9 @@
 """One pod more on a cluster, as a what-if has it: bound where it fits, or where pods that are preempted leave it room.
 
     victims   are gone at once, as if they had ended, and budgets allow less for each victim that was ready
-    claims    are bound: a volume that exists is the claim's from now on; one that a CSI driver of the node provisions is
-              reached from nodes that agree with this one in the driver's topology keys; with another provisioner they
-              are unknown
+    claims    are bound: a volume that exists is the claim's from now on; one that a CSI driver of the node provisions
+              is reached from nodes that agree with this one in the driver's topology keys; with another provisioner
+              they are unknown
     devices   that Filter found for the node are the claim's; what has to be done before a pod may use them (binding
               conditions) is taken as done. Claims that a pod controls go with it
 

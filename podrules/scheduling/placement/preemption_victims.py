@@ -203,16 +203,6 @@ class PreemptionRecord(Struct, frozen=True, rename="camel"):
     """Whether a group of pods preempted it: `by` is its PodGroup."""
 
 
-# The outcome of a preemption: which pod preempted this one, and whether that pod got the room.
-#
-# kube-scheduler marks a victim with the condition DisruptionTarget, reason PreemptionByScheduler, and writes an event
-# about it: "Preempted by pod <uid> on node <node>". The pod with that uid is found among the pods. A group of pods
-# preempts as "podgroup <uid>", and the event is related to its PodGroup. Older schedulers wrote "<namespace>/<name>",
-# then "a pod".
-#
-# Source: pkg/scheduler/framework/preemption/executor.go at v1.36.3; "troubleshooting" in the Kubernetes documentation of
-# priority and preemption.
-
 PREEMPTED: Final = "Preempted"
 _MESSAGE: Final = re.compile(r"Preempted by (?:a pod|(?P<kind>\w+) (?P<uid>\S+)|[\w.-]+/[\w.-]+) on node (?P<node>\S+)")
 _MAX_NAMED: Final = 3
@@ -233,7 +223,15 @@ def preemption_event(events: Iterable[Event]) -> Event | None:
 def preempted(
     victim: Pod | None, event: Event | None, pods: Sequence[Pod] | None, *, is_list: bool = False
 ) -> PreemptionRecord:
-    """Which pod preempted a pod, and the outcome.
+    """Which pod preempted a pod, and whether that pod got the room.
+
+    kube-scheduler marks a victim with the condition DisruptionTarget, reason PreemptionByScheduler, and writes an event
+    about it: "Preempted by pod <uid> on node <node>". The pod with that uid is found among the pods. A group of pods
+    preempts as "podgroup <uid>", and the event is related to its PodGroup. Older schedulers wrote "<namespace>/<name>",
+    then "a pod".
+
+    Source: pkg/scheduler/framework/preemption/executor.go at v1.36.3; "troubleshooting" in the Kubernetes documentation
+    of priority and preemption.
 
     Args:
         victim: The pod that has to go; None: it is gone, and the event is there.
