@@ -20,7 +20,7 @@ Source: k8s.io/kubectl/pkg/drain/{drain,filters}.go and pkg/cmd/drain/drain.go (
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -109,10 +109,14 @@ def drain_plan(
     left: dict[str, Pod | None] = {}
     kept: dict[str, tuple[str, ...]] = {}
     slow: dict[str, int] = {}
+    needs: Counter[str] = Counter()
     for pod in own:
-        over = None if reach.reach.quiet else _overdue(pod, at)
-        late = (_OVERDUE, ", ".join(pod.metadata.finalizers)) if over is not None else None
-        reason, detail = _why_not_evicted(pod, evictions) or late or _why_not_recreated(pod, name, silent=silent)
+        meta, ending, over = pod.metadata, pod_ending(pod), None
+        if at is not None and ending.deleted_at is not None and not reach.reach.quiet:
+            # A pod that was deleted more than a minute ago should have been gone.
+            due = ending.ends_by or later(ending.deleted_at, ending.grace.longest)
+            over = due if at > later(due, PATIENCE.total_seconds()) else None
+        reason, detail = _why_it_stays(pod, evictions, over, name, silent=silent)
         if reason:
             hold, way = eviction_hold(pod, budgets) if reason == HELD else (None, "")
             reference = PodReference(pod.metadata.namespace, pod.metadata.name)
@@ -122,7 +126,6 @@ def drain_plan(
         else:
             moved.append(pod)
         if reason not in _STAYING:
-            meta = pod.metadata
             terminating = replace(pod, metadata=replace(meta, deletion_timestamp=meta.deletion_timestamp or _EPOCH))
             left[meta.uid] = terminating if silent and not _goes_at_once(pod) else None
             if not silent and (finalizers := holders(pod.metadata.finalizers)):
@@ -130,7 +133,16 @@ def drain_plan(
             grace = grace_of(pod).longest
             if grace > _LONG_GRACE and not (silent or pod.metadata.deletion_timestamp or _goes_at_once(pod)):
                 slow[f"{pod.metadata.namespace}/{pod.metadata.name}"] = grace
-    return DrainPlan(name, tuple(moved), tuple(unmoved), left, tuple(_flags(own)), kept, slow)
+        # kubectl's later filters ignore static pods and pods of a DaemonSet.
+        if not (pod.finished or is_mirror_pod(pod)):
+            of_daemon = meta.controller is not None and meta.controller.kind == "DaemonSet"
+            needs["--ignore-daemonsets"] += of_daemon
+            needs["--delete-emptydir-data"] += not of_daemon and any(
+                one.empty_dir is not None for one in pod.spec.volumes
+            )
+            needs["--force"] += meta.controller is None
+    flags = tuple(DrainFlag(flag, needs[flag]) for flag in _FLAGS if needs[flag])
+    return DrainPlan(name, tuple(moved), tuple(unmoved), left, flags, kept, slow)
 
 
 def is_silent(node: NodeReach) -> bool:
@@ -164,28 +176,25 @@ def _waited_for(
     return unplaced, stay if stay or not unready else None
 
 
-def _overdue(pod: Pod, at: datetime | None) -> datetime | None:
-    """When a pod that was deleted more than a minute ago should have been gone; None: it is not, or not late."""
-    ending = pod_ending(pod)
-    if at is None or ending.deleted_at is None:
-        return None
-    over = ending.ends_by or later(ending.deleted_at, ending.grace.longest)
-    return over if at > later(over, PATIENCE.total_seconds()) else None
+def _why_it_stays(pod: Pod, evictions: Evictions, over: datetime | None, node: str, *, silent: bool) -> tuple[str, str]:
+    """Why a pod is not evicted, or not recreated elsewhere; an empty reason: its controller recreates it.
 
-
-def _why_not_evicted(pod: Pod, evictions: Evictions) -> tuple[str, str] | None:
-    """Why a pod is not evicted; None: it is."""
+    Args:
+        pod: The pod.
+        evictions: The evictions before it.
+        over: When an overdue pod should have been gone; None: it is not overdue.
+        node: Its node.
+        silent: Whether the node does not answer.
+    """
     controller = pod.metadata.controller
     if is_mirror_pod(pod):
         return "StaticPod", "the kubelet runs it from a file"
     if controller is not None and controller.kind == "DaemonSet" and not pod.finished:
         return "DaemonSet", controller.name
-    refused = evictions.refused(pod)
-    return None if refused is None else (HELD, refused)
-
-
-def _why_not_recreated(pod: Pod, node: str, *, silent: bool) -> tuple[str, str]:
-    """Why an evicted pod is not recreated; an empty reason: its controller recreates it."""
+    if (refused := evictions.refused(pod)) is not None:
+        return HELD, refused
+    if over is not None:
+        return _OVERDUE, ", ".join(pod.metadata.finalizers)
     at_most_one = owner_guarantee(pod).guarantee is Guarantee.AT_MOST_ONE
     if at_most_one and silent and not _goes_at_once(pod):
         return "NodeSilent", f"its StatefulSet makes no other before {node} answers, or is fenced"
@@ -193,7 +202,7 @@ def _why_not_recreated(pod: Pod, node: str, *, silent: bool) -> tuple[str, str]:
         return "", ""
     if pod.finished:
         return "Finished", "a drain removes it"
-    if pod.metadata.controller is None:
+    if controller is None:
         return "NoController", "no controller recreates it; kubectl drain asks for --force"
     if pod.metadata.deletion_timestamp is not None:
         return "Terminating", "its controller did not wait to make another"
@@ -203,21 +212,6 @@ def _why_not_recreated(pod: Pod, node: str, *, silent: bool) -> tuple[str, str]:
 def _goes_at_once(pod: Pod) -> bool:
     """Whether the eviction deletes the object at once, even if its node does not answer."""
     return stop_plan(pod).object_removed_at_once
-
-
-def _flags(pods: Sequence[Pod]) -> Iterator[DrainFlag]:
-    """The flags that kubectl's filters need; later filters ignore static pods and pods of a DaemonSet."""
-    asked: Counter[str] = Counter()
-    for pod in pods:
-        controller = pod.metadata.controller
-        if pod.finished or is_mirror_pod(pod):
-            continue
-        if controller is not None and controller.kind == "DaemonSet":
-            asked["--ignore-daemonsets"] += 1
-            continue
-        asked["--delete-emptydir-data"] += any(volume.empty_dir is not None for volume in pod.spec.volumes)
-        asked["--force"] += controller is None
-    return (DrainFlag(flag, asked[flag]) for flag in _FLAGS if asked[flag])
 
 
 def cordoned_node(node: Node) -> Node:

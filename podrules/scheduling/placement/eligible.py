@@ -28,11 +28,13 @@ def eligible_nodes(pod: Pod, nodes: Iterable[Node]) -> tuple[Node, ...]:
     """
     if pod.spec.node_name:
         return tuple(node for node in nodes if node.metadata.name == pod.spec.node_name)
-    return tuple(node for node in nodes if node_matches(node, pod) and _tolerated(pod, node))
-
-
-def _tolerated(pod: Pod, node: Node) -> bool:
-    return all(
-        taint.effect not in DO_NOT_SCHEDULE or tolerations_tolerate_taint(pod.spec.tolerations, taint)
-        for taint in node.spec.taints
+    tolerations = pod.spec.tolerations
+    return tuple(
+        node
+        for node in nodes
+        if node_matches(node, pod)
+        and all(
+            taint.effect not in DO_NOT_SCHEDULE or tolerations_tolerate_taint(tolerations, taint)
+            for taint in node.spec.taints
+        )
     )

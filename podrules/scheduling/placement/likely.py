@@ -89,8 +89,11 @@ def likely_placement(situation: Situation, *, every_node: bool = False, ways_out
 
 def _placement(situation: Situation, missing: MissingKinds, *, every_node: bool, ways_out: bool) -> Placement:
     """The placement by what is known."""
-    pod = situation.pod
-    recreated = _recreated(situation)
+    pod, recreated = situation.pod, situation
+    if pod.spec.node_name:
+        # A bound pod is taken off its node, and created again.
+        spec, status = replace(pod.spec, node_name=""), replace(pod.status, nominated_node_name="")
+        recreated = replace(situation.without_pods((pod,)), pod=replace(pod, spec=spec, status=status))
     queued = pod.metadata.uid and PODS not in missing.resources
     base = Placement(
         outcome=PlacementOutcome.UNKNOWN,
@@ -113,10 +116,33 @@ def _placement(situation: Situation, missing: MissingKinds, *, every_node: bool,
         reasons = (*held.reasons, *(f"ResourceClaimTemplate {name} is not there" for name in templates))
         return replace(base, outcome=PlacementOutcome.HELD, reason="; ".join(reasons))
     filtered = recreated.filtered()
-    unknown = _unknown(filtered)
+    errors = (status for status in filtered.rejected.values() if status.code is Code.ERROR)
+    reasons_of_errors = (reason for status in errors for reason in status.reasons)
+    # What the rules cannot decide for some node.
+    unknown = next((reason.partition(UNKNOWN)[2] for reason in reasons_of_errors if UNKNOWN in reason), "")
     if unknown:
         return replace(base, reason=unknown)
-    base = _with_binding(base, situation, missing, filtered)
+    nominated = base.nominated
+    if not (pod.spec.node_name or (nominated is not None and nominated.victims)):
+        # The scheduler may have chosen a node already, and wait for something else.
+        binding = awaited_binding(replace(situation, unread=missing.unread), filtered)
+        # Without its claims, the pod may wait for these.
+        room = binding is None and CLAIMS not in missing.resources
+        base = replace(base, binding=binding, nominated=nominated and replace(nominated, made_room=room))
+    return _of_cycle(base, situation, recreated, filtered, every_node=every_node, ways_out=ways_out)
+
+
+def _of_cycle(
+    base: Placement,
+    situation: Situation,
+    recreated: Situation,
+    filtered: FilterResult,
+    *,
+    every_node: bool,
+    ways_out: bool,
+) -> Placement:
+    """The placement by the verdicts of a scheduling cycle, for the pod as it is and as it is created again."""
+    pod = situation.pod
     # A pod that fits somewhere needs no way out, nor does one for which room is being made.
     coming = base.nominated is not None and base.nominated.under_way
     remedies = ways_out and not coming and not len(filtered.feasible)
@@ -144,8 +170,21 @@ def _placement(situation: Situation, missing: MissingKinds, *, every_node: bool,
     scored = score_nodes(filtered)
     if scored.fails:
         return replace(found, outcome=PlacementOutcome.UNSCHEDULABLE, message=scored.error)
-    names = filtered.context.table.names
-    framework = situation.framework
+    names, framework = filtered.context.table.names, situation.framework
+    # A nominated node is taken alone when it fits, whatever the others score.
+    nominated_row = recreated.table.index.get(recreated.pod.status.nominated_node_name)
+    chosen = scored.best if nominated_row is None or not filtered.fits(nominated_row) else (nominated_row,)
+    # The highest total comes first, then the order of the cluster.
+    order, soft_spread = np.argsort(-scored.totals, kind="stable"), SoftSpreads(filtered, scored)
+    scores = tuple(
+        NodeScore(
+            node=names[int(scored.feasible[place])],
+            total=int(scored.totals[place]),
+            plugins={plugin: int(values[place]) for plugin, values in scored.by_plugin.items()},
+            soft_spread=soft_spread.at(place),
+        )
+        for place in order[: None if every_node else _SHOWN_SCORES].tolist()
+    )
     # Where nothing scores, the first node that fits is taken.
     most = num_feasible_nodes_to_find(framework.percentage_of_nodes_to_score, len(names)) if framework.score else 1
     return replace(
@@ -153,8 +192,8 @@ def _placement(situation: Situation, missing: MissingKinds, *, every_node: bool,
         outcome=PlacementOutcome.FITS,
         feasible=len(feasible),
         sampled=most if most < len(feasible) else None,
-        best=_best(recreated, filtered, scored),
-        scores=tuple(_scores(filtered, scored, None if every_node else _SHOWN_SCORES)),
+        best=tuple(names[row] for row in chosen),
+        scores=scores,
         normalized=tuple(normalized_scores(filtered, scored)) if every_node else (),
         current=_current(pod, filtered, scored),
         scheduler_message=_scheduler_message(pod, ""),
@@ -194,47 +233,11 @@ def named_placement(situation: Situation, reach: NodeReach | None) -> Placement:
     )
 
 
-def _best(situation: Situation, filtered: FilterResult, scored: ScoreResult) -> tuple[str, ...]:
-    """The nodes from which one is chosen; a nominated node alone, when it fits, whatever the others score."""
-    nominated = situation.pod.status.nominated_node_name
-    row = situation.table.index.get(nominated)
-    if row is not None and filtered.fits(row):
-        return (nominated,)
-    return tuple(situation.table.names[row] for row in scored.best)
-
-
-def _recreated(situation: Situation) -> Situation:
-    """The situation in which the pod is created again: a bound one is taken off its node first."""
-    pod = situation.pod
-    if not pod.spec.node_name:
-        return situation
-    spec, status = replace(pod.spec, node_name=""), replace(pod.status, nominated_node_name="")
-    return replace(situation.without_pods((pod,)), pod=replace(pod, spec=spec, status=status))
-
-
-def _unknown(filtered: FilterResult) -> str:
-    """What the rules cannot decide for some node; empty when they can decide all."""
-    statuses = (status for status in filtered.rejected.values() if status.code is Code.ERROR)
-    reasons = (reason for status in statuses for reason in status.reasons)
-    return next((reason.partition(UNKNOWN)[2] for reason in reasons if UNKNOWN in reason), "")
-
-
 def _scheduler_message(pod: Pod, message: str, *, room: bool = False) -> SchedulerMessage | None:
     condition = pod.status.condition("PodScheduled")
     if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
         return None
     return compare_messages(condition.message, message, room=room)
-
-
-def _with_binding(base: Placement, situation: Situation, missing: MissingKinds, filtered: FilterResult) -> Placement:
-    """The placement with what the scheduler waits for that has chosen a node already."""
-    nominated = base.nominated
-    if situation.pod.spec.node_name or (nominated is not None and nominated.victims):
-        return base
-    binding = awaited_binding(replace(situation, unread=missing.unread), filtered)
-    # Without its claims, the pod may wait for these.
-    room = binding is None and CLAIMS not in missing.resources
-    return replace(base, binding=binding, nominated=nominated and replace(nominated, made_room=room))
 
 
 def rejected_groups(
@@ -253,6 +256,7 @@ def rejected_groups(
             remedy=None,
         )
         return
+    table, names = filtered.context.table, filtered.context.table.names
     by_reason: dict[tuple[str, tuple[str, ...]], list[int]] = {}
     for name, status in filtered.rejected.items():
         by_reason.setdefault((status.plugin, status.reasons), []).append(situation.table.index[name])
@@ -263,16 +267,29 @@ def rejected_groups(
             nearest.sort(key=lambda row: row != found[0])
         soft = softened_spread(situation, filtered, nearest) if remedies and plugin == SPREAD else None
         shown = nearest if every_node else nearest[:_SHOWN_NODES]
-        silent = {row for row in rows if plugin == "TaintToleration" and _silent(filtered, row)}
+        # Nodes that do not answer, and with a taint that shows it.
+        silent = {
+            row
+            for row in rows
+            if plugin == "TaintToleration"
+            and UNREACHABLE in _keys(filtered, row)
+            and node_reach(names[row], table.nodes[row], renewed=None, now=_ANY_TIME).reach is Reach.SILENT
+        }
+        nodes: list[RejectedNode] = []
+        for row in shown:
+            cordoned = plugin == "NodeUnschedulable" and _keys(filtered, row) == {TAINT_NODE_UNSCHEDULABLE.key}
+            passed = {plugin, "TaintToleration"} if cordoned else {plugin}
+            also = tuple(other for other in filtered.rejecting(row) if other not in passed)
+            nodes.append(RejectedNode(names[row], facts(filtered, plugin, row), also))
         yield RejectedGroup(
             plugin=plugin,
             reasons=reasons,
             count=len(rows),
             alone=sum(len(filtered.rejecting(row)) == 1 for row in rows),
             preemption_may_help=any(filtered.status(row).code is Code.UNSCHEDULABLE for row in rows),
-            nodes=tuple(_rejected_node(filtered, plugin, row) for row in shown),
+            nodes=tuple(nodes),
             remedy=None if found is None else found[1],
-            silent=tuple(filtered.context.table.names[row] for row in sorted(silent)),
+            silent=tuple(names[row] for row in sorted(silent)),
             softened=None if found is not None and soft == found[1] else soft,
             keys=shared_keys(facts(filtered, plugin, row) for row in nearest if row not in silent),
         )
@@ -282,36 +299,9 @@ def rejected_groups(
         yield RejectedGroup(plugin, reasons, left_out, left_out, preemption_may_help=False, nodes=(), remedy=None)
 
 
-def _rejected_node(filtered: FilterResult, plugin: str, row: int) -> RejectedNode:
-    others = tuple(other for other in filtered.rejecting(row) if other != plugin)
-    if plugin == "NodeUnschedulable" and _keys(filtered, row) == {TAINT_NODE_UNSCHEDULABLE.key}:
-        others = tuple(other for other in others if other != "TaintToleration")
-    return RejectedNode(filtered.context.table.names[row], facts(filtered, plugin, row), others)
-
-
 def _keys(filtered: FilterResult, row: int) -> set[str]:
     """The node's taints that the pod does not tolerate."""
     return {taint.key for taint in facts(filtered, "TaintToleration", row) if isinstance(taint, TaintEffect)}
-
-
-def _silent(filtered: FilterResult, row: int) -> bool:
-    """Whether a node does not answer, and its taint says so."""
-    node = filtered.context.table.nodes[row]
-    reach = node_reach(node.metadata.name, node, renewed=None, now=_ANY_TIME).reach
-    return reach is Reach.SILENT and UNREACHABLE in _keys(filtered, row)
-
-
-def _scores(filtered: FilterResult, scored: ScoreResult, most: int | None) -> Iterator[NodeScore]:
-    """The feasible nodes, highest total first, then in the order of the cluster."""
-    order = np.argsort(-scored.totals, kind="stable")
-    soft_spread = SoftSpreads(filtered, scored)
-    for place in order[:most].tolist():
-        yield NodeScore(
-            node=filtered.context.table.names[int(scored.feasible[place])],
-            total=int(scored.totals[place]),
-            plugins={plugin: int(scores[place]) for plugin, scores in scored.by_plugin.items()},
-            soft_spread=soft_spread.at(place),
-        )
 
 
 def _current(pod: Pod, filtered: FilterResult, scored: ScoreResult | None) -> CurrentNode | None:

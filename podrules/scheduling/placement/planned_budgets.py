@@ -151,9 +151,18 @@ def planned_budgets(
     made = Counter[tuple[str, str]]()
     for group in coming:
         made[group.pod.metadata.namespace, group.name] += group.full
+    # The pods that several budgets select, of each spec and of the cluster.
+    counts: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
+    for group, own in selected:
+        if len(own) > 1:
+            names = tuple(sorted(budget.metadata.written_name for budget in own))
+            counts[group.pod.metadata.namespace, group.name, names] += group.full or group.covered.pods or 0
     return Budgets(
         tuple(_planned(budget, selected, made) for budget in budgets if id(budget) in chosen),
-        tuple(_overlaps(selected, made)),
+        tuple(
+            HeldPods(namespace, name, pods, made.get((namespace, name), pods), names)
+            for (namespace, name, names), pods in counts.items()
+        ),
     )
 
 
@@ -181,14 +190,3 @@ def _planned(
         may_grow=any(group.may_grow for group in coming),
         room=budget_room(budget, [group.covered for group in groups]),
     )
-
-
-def _overlaps(selected: Sequence[Selected], made: Mapping[tuple[str, str], int]) -> Iterator[HeldPods]:
-    """The pods that several budgets select, of each spec and of the cluster."""
-    counts: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
-    for group, own in selected:
-        if len(own) > 1:
-            names = tuple(sorted(budget.metadata.written_name for budget in own))
-            counts[group.pod.metadata.namespace, group.name, names] += group.full or group.covered.pods or 0
-    for (namespace, name, names), pods in counts.items():
-        yield HeldPods(namespace, name, pods, made.get((namespace, name), pods), names)

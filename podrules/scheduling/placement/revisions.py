@@ -61,8 +61,11 @@ def current_revision(name: str, template: Any, replica_sets: Iterable[WrittenWor
         template: ``spec.template`` of its manifest, or of the stored Deployment.
         replica_sets: Those of its namespace.
     """
-    own = (entry for entry in replica_sets if _belongs(entry, name))
-    for entry in sorted(own, key=lambda entry: (entry.metadata.creation_timestamp or "", entry.metadata.name)):
+    oldest = sorted(replica_sets, key=lambda entry: (entry.metadata.creation_timestamp or "", entry.metadata.name))
+    for entry in oldest:
+        owner = entry.metadata.controller
+        if owner is None or (owner.kind, owner.name) != ("Deployment", name):
+            continue
         found = entry.metadata.labels.get(HASH_LABEL)
         if found and same_template(template, entry.spec.get("template")):
             return Revision(entry.metadata.name, found)
@@ -73,18 +76,14 @@ def same_template(written: Any, stored: Any) -> bool:
     """Whether a template, as its author wrote it or as it is stored, is a stored one, but for the hash."""
     if not isinstance(written, Mapping) or not isinstance(stored, Mapping):
         return False
-    if _is_whole(stored):
+    containers = (stored.get("spec") or {}).get("containers") or ()
+    # The API server gives each container this field.
+    if all("terminationMessagePath" in container for container in containers):
         return _same(_comparable(written), _comparable(stored), ())
     try:
         return _same(_comparable(_as_read(written)), _comparable(_as_read(stored)), ())
     except DecodeError:
         return False
-
-
-def _is_whole(stored: Mapping[str, Any]) -> bool:
-    """Whether a template is as the API server keeps it, which gives each container this field."""
-    containers = (stored.get("spec") or {}).get("containers") or ()
-    return all("terminationMessagePath" in container for container in containers)
 
 
 def _as_read(template: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -101,11 +100,6 @@ def _pruned(value: Any) -> Any:
     return [_pruned(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
-def _belongs(entry: WrittenWorkload, name: str) -> bool:
-    owner = entry.metadata.controller
-    return owner is not None and (owner.kind, owner.name) == ("Deployment", name)
-
-
 def _comparable(template: Mapping[str, Any]) -> Mapping[str, Any]:
     metadata = template.get("metadata") or {}
     labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != HASH_LABEL}
@@ -117,18 +111,26 @@ def _comparable(template: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _same(written: Any, stored: Any, path: tuple[str, ...]) -> bool:
     if isinstance(written, Mapping) and isinstance(stored, Mapping):
-        return all(_same_field(written, stored, (*path, key)) for key in written.keys() | stored.keys())
+        for key in written.keys() | stored.keys():
+            own, other, below = written.get(key), stored.get(key), (*path, key)
+            if own is None or own == "" or (own == 0 and key == "hostPort"):
+                same = _is_default(below, other, written)
+            else:
+                same = _is_empty(own) if other is None else _same(own, other, below)
+            if not same:
+                return False
+        return True
     if isinstance(written, list) and isinstance(stored, list):
         pairs = zip(written, stored, strict=False)
         return len(written) == len(stored) and all(_same(one, other, path) for one, other in pairs)
-    return bool(written == stored) or (_is_amount(path) and _same_amount(written, stored))
-
-
-def _same_field(written: Mapping[str, Any], stored: Mapping[str, Any], path: tuple[str, ...]) -> bool:
-    own, other = written.get(path[-1]), stored.get(path[-1])
-    if own is None or own == "" or (own == 0 and path[-1] == "hostPort"):
-        return _is_default(path, other, written)
-    return _is_empty(own) if other is None else _same(own, other, path)
+    if written == stored:
+        return True
+    if path[-1:] != ("sizeLimit",) and path[-2:-1] not in (("limits",), ("requests",)):
+        return False
+    try:
+        return Quantity.from_json(written) == Quantity.from_json(stored)
+    except QuantityError:
+        return False
 
 
 def _is_default(path: tuple[str, ...], value: Any, beside: Mapping[str, Any]) -> bool:
@@ -156,10 +158,6 @@ def _is_default(path: tuple[str, ...], value: Any, beside: Mapping[str, Any]) ->
             return False
 
 
-def _is_amount(path: tuple[str, ...]) -> bool:
-    return path[-1:] == ("sizeLimit",) or path[-2:-1] in (("limits",), ("requests",))
-
-
 def _is_empty(value: Any) -> bool:
     """What Go leaves out."""
     return value is None or value is False or value in ("", 0) or (isinstance(value, dict | list) and not value)
@@ -170,10 +168,3 @@ def _pull_policy(image: str) -> str:
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
     return "Always" if tag == "latest" or (not tag and not digest) else "IfNotPresent"
-
-
-def _same_amount(written: Any, stored: Any) -> bool:
-    try:
-        return Quantity.from_json(written) == Quantity.from_json(stored)
-    except QuantityError:
-        return False

@@ -75,7 +75,13 @@ def adding_nodes(snapshot: ClusterSnapshot, specifications: Iterable[NodeSpecifi
             raise ValueError(entry.name)
         like = known[entry.like] if entry.like else Node()
         there = drivers.get(entry.like)
-        known[entry.name] = _node(entry, like, _labels(entry, like, snapshot, there))
+        allocatable = {**like.status.allocatable, **entry.allocatable}
+        taints = tuple(taint for taint in like.spec.taints if taint != CORDON)
+        known[entry.name] = Node(
+            metadata=ObjectMeta(name=entry.name, labels=_labels(entry, like, snapshot, there)),
+            spec=NodeSpec(taints=entry.taints or taints),
+            status=NodeStatus(capacity=allocatable, allocatable=allocatable, images=like.status.images),
+        )
         if there is not None:
             drivers[entry.name] = replace(there, metadata=ObjectMeta(name=entry.name))
     return replace(snapshot, nodes=tuple(known.values()), csi_nodes=tuple(drivers.values()))
@@ -137,13 +143,3 @@ def _in_zone(key: str, zone: str, pattern: Mapping[str, str], zoned: Iterable[Ma
         return zone
     wider = key.endswith("region") or any(labels.get(key) == value for labels in zoned if labels[_ZONE] != its_zone)
     return value if wider else None
-
-
-def _node(entry: NodeSpecification, like: Node, labels: dict[str, str]) -> Node:
-    allocatable = {**like.status.allocatable, **entry.allocatable}
-    taints = tuple(taint for taint in like.spec.taints if taint != CORDON)
-    return Node(
-        metadata=ObjectMeta(name=entry.name, labels=labels),
-        spec=NodeSpec(taints=entry.taints or taints),
-        status=NodeStatus(capacity=allocatable, allocatable=allocatable, images=like.status.images),
-    )
