@@ -88,10 +88,7 @@ def workload_spreads(
 ) -> tuple[WorkloadSpread, ...]:
     """The spread of every workload, by namespace and name.
 
-    Args:
-        nodes: All nodes.
-        pods: All pods of the cluster, or of the requested namespaces.
-        features: Gates of the cluster's version.
+    The pods are all of the cluster, or of the requested namespaces; the nodes are always all.
     """
     zones = {node.metadata.name: zone_of(node) for node in nodes}
     placed = [pod for pod in pods if pod.spec.node_name in zones and not pod.finished]
@@ -117,11 +114,7 @@ def spreads_of(
 ) -> tuple[WorkloadSpread, ...]:
     """The spread of some pods' controllers: a Deployment's ReplicaSets, each with the constraints of its pods.
 
-    Args:
-        own: The pods of one workload.
-        nodes: All nodes.
-        pods: All pods of their namespace: constraints may count others.
-        features: Gates of the cluster's version.
+    `own` are the pods of one workload, `pods` all of their namespace: constraints may count others.
     """
     owners = {
         (pod.metadata.namespace, owner.kind, owner.name)

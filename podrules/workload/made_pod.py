@@ -65,9 +65,7 @@ _CONTROLLERS: Final[Mapping[str, _Controller]] = {
 def template_pod(workload: Workload | ReplicationController | CronJob, kind: str) -> Pod:
     """The pod of a workload's template, with the workload's name: `replica` names and labels each pod.
 
-    Args:
-        workload: The workload; of an owner in between, the name is not known yet.
-        kind: Its kind: ``Deployment``.
+    `kind` is ``Deployment``, for example. Of an owner in between, the name is not known yet.
     """
     spec = workload.spec.job_template.spec if isinstance(workload, CronJob) else workload.spec
     template, controller, meta = spec.template or PodTemplateSpec(), _CONTROLLERS[kind], workload.metadata
@@ -85,13 +83,9 @@ def planned_word(name: str) -> str:
 
 
 def new_numbers(pod: Pod, kind: str, first: int, pods: Iterable[Pod]) -> Iterator[int]:
-    """Numbers of pods that do not exist yet, without end: a StatefulSet's pods keep theirs.
+    """Numbers of pods that do not exist yet, without end: a StatefulSet's existing pods keep theirs.
 
-    Args:
-        pod: As for `replica`.
-        kind: Likewise.
-        first: ``ordinals.start`` of a StatefulSet.
-        pods: The existing pods.
+    `pod` and `kind` are as for `replica`; `first` is ``ordinals.start`` of a StatefulSet.
     """
     name, namespace = pod.metadata.name, pod.metadata.namespace
     there: frozenset[str] = frozenset()
@@ -300,12 +294,7 @@ def next_pod(stateful_set: Workload, ready: Mapping[str, bool]) -> NextPod:
 
 
 def awaited_pod(stateful_set: Workload, pods: Iterable[Pod]) -> Pod | None:
-    """The pod for which it waits before it creates another; None: it waits for none.
-
-    Args:
-        stateful_set: The stored StatefulSet.
-        pods: The pods of the cluster.
-    """
+    """The pod of the cluster for which a StatefulSet waits before it creates another; None: it waits for none."""
     owner = ("StatefulSet", stateful_set.metadata.name)
     own = {
         pod.metadata.name: pod

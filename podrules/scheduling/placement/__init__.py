@@ -1,9 +1,9 @@
 """Likely placement: a scheduling cycle's result as data that can be presented to users.
 
 outcome              the data; loads no arrays
-facts                the numbers behind each plugin's rejection of a node
-changes              changes that would remove a rejection, tried on a copy of the cluster
-remedies             the cheapest changes for each group of nodes, checked by another cycle
-scheduler_condition  kube-scheduler's message in the PodScheduled condition, compared with the current answer
+situation            a pod on a cluster, and the kinds that could not be read
+scheduler_condition  kube-scheduler's message in the PodScheduled condition, and what a binding waits for
+remedies             the facts behind each rejection of a node, and the cheapest changes that would remove it
 likely               the complete answer for one pod
+plan                 the answer for the pods of several specs, each on the cluster that the earlier ones leave
 """

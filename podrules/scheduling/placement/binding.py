@@ -130,13 +130,7 @@ def make_room(situation: Situation, filtered: FilterResult, budgets: Sequence[Po
 
 
 def volumes_bound(snapshot: ClusterSnapshot, filtered: FilterResult, row: int) -> ClusterSnapshot:
-    """The cluster with the claims of a cycle's pod bound.
-
-    Args:
-        snapshot: Its volumes and their claims are the cycle's.
-        filtered: The cycle.
-        row: Of the node that the pod has gone to.
-    """
+    """The cluster of a cycle with the claims of the cycle's pod bound, which has gone to the node of a row."""
     context = filtered.context
     state = context.states.get(VolumeBinding.name)
     if not isinstance(state, PodVolumeClaims) or not state.delayed:
@@ -199,12 +193,9 @@ def _provisioned(index: StorageIndex, claim: PersistentVolumeClaim, row: int) ->
 
 
 def devices_taken(snapshot: ClusterSnapshot, filtered: FilterResult, row: int) -> ClusterSnapshot:
-    """The cluster with the devices of a cycle's pod allocated, and its claims reserved for it.
+    """The cluster with the devices of a cycle's pod allocated on a row's node, and its claims reserved for it.
 
-    Args:
-        snapshot: Its resource claims are the cycle's, but for what others gave back.
-        filtered: The cycle.
-        row: Of the node that the pod has gone to.
+    The resource claims of the snapshot are the cycle's, but for what others gave back.
     """
     state = filtered.context.states.get(DynamicResources.name)
     if not isinstance(state, DynamicResourcesState):

@@ -115,9 +115,7 @@ def with_claims_of(
 ) -> tuple[Pod, tuple[PersistentVolumeClaim, ...]]:
     """A pod to come with volumes that name its claims, and the claims.
 
-    Args:
-        pod: As it will be stored, with the name and the uid that it will have.
-        templates: A StatefulSet's.
+    The pod has the name and the uid that it will have; `templates` are a StatefulSet's.
     """
     own: dict[str, Volume] = {}
     claims: list[PersistentVolumeClaim] = []
@@ -199,10 +197,9 @@ _ORDER: Final = (
 
 
 def claim_problems(filtered: FilterResult) -> tuple[ClaimProblem, ...]:
-    """What is wrong with a pod's claims, whatever the node; nothing where the profile's plugins do not ask.
+    """What is wrong with a pod's claims, whatever the node, in a cycle without a feasible node.
 
-    Args:
-        filtered: A cycle without a feasible node.
+    Nothing where the profile's plugins do not ask.
     """
     context = filtered.context
     asking = {plugin.name for plugin in filtered.framework.pre_filter}
@@ -241,10 +238,7 @@ def claims_never_bound(
 def claim_problem(claim: PersistentVolumeClaim, snapshot: ClusterSnapshot, *, node: str) -> ClaimProblem | None:
     """What is wrong with a claim, whatever pod uses it; None: it has its volume, or waits for its first pod.
 
-    Args:
-        claim: The claim.
-        snapshot: Pods, nodes, volumes and classes.
-        node: The node of its pods, where all of them have one; else empty.
+    `node` is the node of its pods, where all of them have one; else empty.
     """
     volume = Volume(persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=claim.metadata.name))
     user = Pod(ObjectMeta(namespace=claim.metadata.namespace), PodSpec(volumes=(volume,), node_name=node))

@@ -53,10 +53,10 @@ class ControlledPod(Struct, frozen=True):
 
 
 def controlled(pod: Pod, kind: str, entry: Any, revision: Revision | None = None) -> ControlledPod:
-    """A workload's pod, owned by what will make it.
+    """A workload's pod, as it will be stored and named as the workload, owned by what will make it.
 
     Args:
-        pod: As it will be stored, named as the workload.
+        pod: The pod.
         kind: Of the workload, in the singular: ``deployment``.
         entry: The workload.
         revision: A Deployment's that is there already and makes the pod; None: there will be a new one.

@@ -48,7 +48,7 @@ from podrules.scheduling.scheduler.plugins.one_field import NodeName
 from podrules.scheduling.scheduler.plugins.requirement import NAME_FIELD
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintToleration, untolerated_taint_codes
 
-_ASKED: Final = (NodeName(), NodeAffinityPlugin(), TaintToleration())
+_NODE_RULES: Final = (NodeName(), NodeAffinityPlugin(), TaintToleration())
 """The controller asks of a node what these plugins of the scheduler ask in Filter, in this order."""
 
 
@@ -107,11 +107,9 @@ class PlacedDaemons(Struct, frozen=True):
 
 
 def existing_pods(strategy: UpdateStrategy, *, more: bool) -> Existing:
-    """What happens to the pods that a DaemonSet has.
+    """What happens to the pods that a DaemonSet has, by its strategy.
 
-    Args:
-        strategy: Its own.
-        more: Whether it is the cluster's own, which keeps its pods; a manifest may bring a new template.
+    With `more` it is the cluster's own, which keeps its pods; a manifest may bring a new template.
     """
     if more:
         return Existing.KEPT
@@ -124,32 +122,24 @@ def existing_pods(strategy: UpdateStrategy, *, more: bool) -> Existing:
 
 
 def chosen_nodes(situation: Situation) -> DaemonSetVerdicts:
-    """The nodes that its controller chooses.
-
-    Args:
-        situation: A pod of the template, with the tolerations that the controller adds, and the cluster.
-    """
-    asking = replace(situation.framework, pre_filter=(), filter=_ASKED, args={})
+    """The nodes that its controller chooses for a pod with the tolerations that the controller adds."""
+    asking = replace(situation.framework, pre_filter=(), filter=_NODE_RULES, args={})
     cluster = replace(situation.snapshot, pods=())
     filtered = filter_nodes(
         situation.pod, situation.table, cluster, features=situation.features, framework=asking, now=situation.now
     )
     runs = filtered.codes == Code.SUCCESS
     driven_off = untolerated_taint_codes(situation.table.nodes, situation.pod.spec.tolerations, (NO_EXECUTE,)) != ABSENT
-    kept = np.logical_or.reduce([filtered.rejects(plugin.name) for plugin in _ASKED[:-1]])
+    kept = np.logical_or.reduce([filtered.rejects(plugin.name) for plugin in _NODE_RULES[:-1]])
     return DaemonSetVerdicts(runs, ~kept & ~driven_off, filtered)
 
 
 def place_daemons(
     daemons: DaemonSet, situation: Situation, budgets: Sequence[PodDisruptionBudget], *, preemption: bool
 ) -> PlacedDaemons:
-    """Put a pod on each node that the controller of a DaemonSet chooses.
+    """Put a pod on each node that the controller of a DaemonSet chooses, as far as budgets and `preemption` allow.
 
-    Args:
-        daemons: The DaemonSet.
-        situation: Its next pod, and the cluster.
-        budgets: What they allow.
-        preemption: Whether pods of lower priority may have to go.
+    The situation has its next pod.
     """
     chosen, names = chosen_nodes(situation), situation.table.names
     kept: set[int] = set()

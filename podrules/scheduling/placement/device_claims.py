@@ -34,11 +34,9 @@ def missing_templates(pod: Pod, snapshot: ClusterSnapshot) -> Sequence[str]:
 
 
 def with_device_claims(pod: Pod, snapshot: ClusterSnapshot) -> tuple[Pod, ClusterSnapshot]:
-    """A pod to come with a status that names its claims, and the cluster with them.
+    """A pod to come with a status that names its claims, and the cluster, which has the templates, with them.
 
-    Args:
-        pod: As it will be stored, with the name and the uid that it will have.
-        snapshot: With the templates.
+    The pod has the name and the uid that it will have.
     """
     templates = _templates(pod, snapshot)
     metadata = pod.metadata

@@ -91,15 +91,7 @@ def drain_plan(
     reach: NodeReach,
     at: datetime | None = None,
 ) -> DrainPlan:
-    """Plan the drain of a node.
-
-    Args:
-        pods: Of the cluster.
-        budgets: Of the cluster.
-        name: The node's.
-        reach: Whether it answers.
-        at: The present.
-    """
+    """Plan the drain of a node of the cluster; `reach`: whether it answers; `at`: the present."""
     pods = tuple(pods)
     own = [pod for pod in pods if pod.spec.node_name == name]
     silent = is_silent(reach)
@@ -179,12 +171,7 @@ def _waited_for(
 def _why_it_stays(pod: Pod, evictions: Evictions, over: datetime | None, node: str, *, silent: bool) -> tuple[str, str]:
     """Why a pod is not evicted, or not recreated elsewhere; an empty reason: its controller recreates it.
 
-    Args:
-        pod: The pod.
-        evictions: The evictions before it.
-        over: When an overdue pod should have been gone; None: it is not overdue.
-        node: Its node.
-        silent: Whether the node does not answer.
+    An overdue pod should have been gone at `over`; its node may be `silent`.
     """
     controller = pod.metadata.controller
     if is_mirror_pod(pod):

@@ -51,11 +51,7 @@ def place_drained(
 ) -> DrainResult:
     """Drain the nodes, cordoned before unless one by one, and place all requests.
 
-    Args:
-        requests: One of origin ``drain`` for each pod that may be evicted, and what else is asked for.
-        drain: The nodes.
-        cluster: With all pods still there.
-        preemption: Whether pods of lower priority may have to go.
+    The requests have one of origin ``drain`` for each pod that may be evicted; the cluster has all pods still there.
     """
     found = _Rounds(requests, drain, Placing(cluster, requests, preemption=preemption)).run()
     alone = Placing(cluster, requests, preemption=False)

@@ -20,12 +20,7 @@ from podrules.scheduling.scheduler.plugins.requirement import node_matches
 
 
 def eligible_nodes(pod: Pod, nodes: Iterable[Node]) -> tuple[Node, ...]:
-    """The nodes that the pod's node selector, node affinity, nodeName and tolerations allow, in their order.
-
-    Args:
-        pod: The pod, with defaults.
-        nodes: Those of the cluster.
-    """
+    """The nodes that the pod's node selector, node affinity, nodeName and tolerations allow, in their order."""
     if pod.spec.node_name:
         return tuple(node for node in nodes if node.metadata.name == pod.spec.node_name)
     tolerations = pod.spec.tolerations

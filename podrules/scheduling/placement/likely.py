@@ -201,12 +201,7 @@ def _of_cycle(
 
 
 def named_placement(situation: Situation, reach: NodeReach | None) -> Placement:
-    """What becomes of a pod to come that names its node itself.
-
-    Args:
-        situation: The pod and the cluster.
-        reach: Whether the node answers; None: that is not known.
-    """
+    """What becomes of a pod to come that names its node itself; `reach`: whether the node answers, None: not known."""
     named = named_node(situation, reach)
     if named.fate is NamedFate.NO_NODE and situation.may_lack_nodes:
         return Placement(

@@ -89,13 +89,9 @@ def made_groups(
 
 
 def spec_groups(planned: PlannedSpec, pod: Pod, there: Sequence[Pod], first: int) -> Iterator[PodGroup]:
-    """The pods of a spec, those that are placed Ready; nothing where none are made for now.
+    """The pods of a placed spec, those that are placed Ready; nothing where none are made for now.
 
-    Args:
-        planned: As it is placed.
-        pod: Its next pod, named as the workload.
-        there: Those that it has now.
-        first: The number of the first.
+    `pod` is its next pod, named as the workload; `there` are those that it has now; `first` is the number of the first.
     """
     wanted = planned.placed if planned.wanted is None else planned.wanted
     match planned.origin:
@@ -135,12 +131,9 @@ def _of_owner(pod: Pod, pods: int, healthy: int) -> CoveredPods:
 def planned_budgets(
     coming: Sequence[PodGroup], there: Iterable[PodGroup], budgets: Sequence[PodDisruptionBudget]
 ) -> Budgets:
-    """The budgets that select some of the pods to come.
+    """The budgets that select some of the pods to come, besides other pods, which stay.
 
-    Args:
-        coming: The pods to come.
-        there: Other pods, which stay.
-        budgets: Of the cluster, as the files change them.
+    The budgets are the cluster's, as the files change them.
     """
     selecting = SelectingBudgets(budgets)
     chosen = {id(budget) for group in coming for budget in selecting.of(group.pod)}

@@ -123,11 +123,7 @@ def cheapest_remedy(
 ) -> tuple[int, Remedy] | None:
     """The row of these that costs least to open, and the changes that let the pod onto it.
 
-    Args:
-        situation: As it is.
-        filtered: Its verdicts.
-        plugin: The one that rejects the rows.
-        nearest: Rows of one group, from `by_nearness`.
+    The plugin rejects the rows, which are of one group, from `by_nearness`.
     """
     chains: list[_Chain] = []
     table, pod = situation.table, situation.pod
@@ -411,13 +407,7 @@ def _changed(placement: Placement, parts: Callable[[CandidateChange], Iterable[C
 
 
 def facts(filtered: FilterResult, plugin: str, row: int) -> tuple[Fact, ...]:
-    """The facts behind a plugin's rejection of a row; none for plugins with a complete reason.
-
-    Args:
-        filtered: The cycle's verdicts.
-        plugin: By name.
-        row: Of the table.
-    """
+    """The facts behind a plugin's rejection of a row in a cycle; none for plugins with a complete reason."""
     context, explained = filtered.judged(row).context, EXPLAINED_PLUGINS.get(plugin)
     if explained is None or plugin not in context.states:
         return ()

@@ -56,10 +56,7 @@ class WrittenWorkload(KubeObject, frozen=True):
 def current_revision(name: str, template: Any, replica_sets: Iterable[WrittenWorkload]) -> Revision | None:
     """The revision that makes a Deployment's next pods; None: there is none yet.
 
-    Args:
-        name: The Deployment's.
-        template: ``spec.template`` of its manifest, or of the stored Deployment.
-        replica_sets: Those of its namespace.
+    `template` is ``spec.template`` of its manifest, or of the stored Deployment; the ReplicaSets are of its namespace.
     """
     oldest = sorted(replica_sets, key=lambda entry: (entry.metadata.creation_timestamp or "", entry.metadata.name))
     for entry in oldest:

@@ -1,4 +1,4 @@
-"""Compares kube-scheduler's message in the PodScheduled condition with the present answer.
+"""What kube-scheduler says of a pending pod: its message, compared with the present answer, and what a binding awaits.
 
     0/12 nodes are available: 2 Insufficient memory, 10 node(s) had untolerated taint(s). preemption: 0/12 nodes …
 

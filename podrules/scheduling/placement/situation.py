@@ -130,11 +130,7 @@ class MissingKinds(Struct, frozen=True):
         return one.resource not in {BUDGETS, NODES} and one.verb != ExtensionPoint.SCORE and not scores
 
     def moving(self, *, victims: bool) -> Iterator[UnreadInput]:
-        """By what a pod that fits may go to another node.
-
-        Args:
-            victims: Whether pods are preempted for it: budgets may protect them.
-        """
+        """By what a pod that fits may go to another node; budgets may protect `victims` that are preempted for it."""
         # Where nodes score alike, another may be taken.
         return (one for one in self.unread if one.resource != BUDGETS or victims)
 
@@ -251,13 +247,9 @@ def _names(objects: Sequence[KubeObject]) -> frozenset[str]:
 
 
 def _unjudged(pod: Pod, snapshot: ClusterSnapshot, missing: frozenset[str], own: set[str]) -> Iterator[str]:
-    """The plugins that cannot judge the pod.
+    """The plugins that cannot judge the pod, by what was read.
 
-    Args:
-        pod: The pod.
-        snapshot: What was read.
-        missing: The kinds that were not read, or not in all namespaces.
-        own: Those of them that were read in the pod's namespace.
+    Of the `missing` kinds, which were not read, or not in all namespaces, `own` were read in the pod's namespace.
     """
     affinity, space = None if pod.spec.affinity is None else pod.spec.affinity.pod_affinity, {pod.metadata.namespace}
     terms = () if affinity is None else affinity.required_during_scheduling_ignored_during_execution

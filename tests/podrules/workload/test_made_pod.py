@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from podrules.admission.validation.objects import validate
-from podrules.workload.made_pod import NO_UID, made_pod
+from podrules.api.model.affinity import Toleration
+from podrules.api.model.decode import from_object
+from podrules.api.model.workload import Workload
+from podrules.workload.made_pod import NO_UID, made_pod, template_pod
 from tests.objects import raw_pod, raw_workload
 
 KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job")
@@ -57,6 +60,17 @@ def test_indexed_jobs_pod_has_its_index() -> None:
     assert pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] == "0"
     assert pod["spec"]["hostname"] == "work-0"
     assert [variable["name"] for variable in pod["spec"]["containers"][0]["env"]] == ["JOB_COMPLETION_INDEX"]
+
+
+def test_daemon_sets_toleration_loses_its_time_in_its_place() -> None:
+    own = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
+    workload = raw_workload("DaemonSet", "agent")
+    workload["spec"]["template"]["spec"]["tolerations"] = [{**own, "tolerationSeconds": 60}, {"operator": "Exists"}]
+    made = _made(workload)["spec"]["tolerations"]
+    assert made[:2] == [own, {"operator": "Exists"}]
+    assert template_pod(from_object(workload, Workload), "DaemonSet").spec.tolerations == tuple(
+        from_object(one, Toleration) for one in made
+    )
 
 
 def test_pod_with_invalid_label_of_valid_workload() -> None:
