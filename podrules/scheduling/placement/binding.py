@@ -46,7 +46,8 @@ from podrules.api.model.storage import (
     PersistentVolumeStatus,
     VolumeNodeAffinity,
 )
-from podrules.scheduling.placement.planned import PlannedVictim
+from podrules.scheduling.placement.outcome import Placement
+from podrules.scheduling.placement.planned import DaemonNodes, PlannedVictim
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.scheduler.cycle import FilterResult, score_nodes
 from podrules.scheduling.scheduler.framework.interface import nominated_rows
@@ -84,6 +85,26 @@ def best_row(filtered: FilterResult) -> int | None:
         return None
     best = score_nodes(filtered).best
     return int(best[0]) if len(best) else None
+
+
+class Placed(Struct, frozen=True):
+    """The pods of a spec on their nodes."""
+
+    situation: Situation
+    """The last pod, and the cluster with all of them."""
+    budgets: Sequence[PodDisruptionBudget]
+    """What they allow afterwards."""
+    rows: tuple[int, ...] = ()
+    """The nodes; those of pods that need no preemption, and come before the first victim, are first."""
+    unaided: int = 0
+    """How many need no preemption."""
+    victims: tuple[PlannedVictim, ...] = ()
+    stopped: Placement | None = None
+    """What the others meet; None: there are none."""
+    daemon: DaemonNodes | None = None
+    """The nodes of a DaemonSet."""
+    wanted: int | None = None
+    """How many pods of a DaemonSet are to come."""
 
 
 class Room(Struct, frozen=True):

@@ -33,7 +33,7 @@ from podrules.api.model.selectors import Affinity, NodeAffinity, NodeSelector, N
 from podrules.api.model.workload import UpdateStrategy
 from podrules.node.reachability import NodeReach
 from podrules.pod.tolerations import NO_EXECUTE
-from podrules.scheduling.placement.binding import devices_freed, make_room, with_pod
+from podrules.scheduling.placement.binding import Placed, devices_freed, make_room, with_pod
 from podrules.scheduling.placement.claims import claim_problems
 from podrules.scheduling.placement.likely import likely_placement, named_placement, rejected_groups
 from podrules.scheduling.placement.outcome import Placement, PlacementOutcome, RejectedGroup, RejectedNode
@@ -89,23 +89,6 @@ class DaemonSetVerdicts(Struct, frozen=True):
     """Why it makes none elsewhere."""
 
 
-class PlacedDaemons(Struct, frozen=True):
-    """The pods of a DaemonSet on their nodes."""
-
-    situation: Situation
-    budgets: Sequence[PodDisruptionBudget]
-    nodes: DaemonNodes
-    wanted: int
-    """How many pods are to come."""
-    unaided: tuple[int, ...]
-    """The rows of those that fit without preemption."""
-    aided: tuple[int, ...]
-    """The rows of those that fit with it."""
-    victims: tuple[PlannedVictim, ...]
-    pending: Placement | None
-    """What the others meet, each on its own node; None: there are none."""
-
-
 def existing_pods(strategy: UpdateStrategy, *, more: bool) -> Existing:
     """What happens to the pods that a DaemonSet has, by its strategy.
 
@@ -136,7 +119,7 @@ def chosen_nodes(situation: Situation) -> DaemonSetVerdicts:
 
 def place_daemons(
     daemons: DaemonSet, situation: Situation, budgets: Sequence[PodDisruptionBudget], *, preemption: bool
-) -> PlacedDaemons:
+) -> Placed:
     """Put a pod on each node that the controller of a DaemonSet chooses, as far as budgets and `preemption` allow.
 
     The situation has its next pod.
@@ -179,15 +162,15 @@ def place_daemons(
         for number, row in enumerate(rows):
             placing.place(number, row)
         pending = placing.pending()
-    return PlacedDaemons(
+    return Placed(
         situation=placing.situation,
         budgets=placing.budgets,
-        nodes=nodes,
-        wanted=len(rows),
-        unaided=tuple(placing.unaided),
-        aided=tuple(placing.aided),
+        rows=(*placing.unaided, *placing.aided),
+        unaided=len(placing.unaided),
         victims=tuple(placing.victims),
-        pending=pending,
+        stopped=pending,
+        daemon=nodes,
+        wanted=len(rows),
     )
 
 

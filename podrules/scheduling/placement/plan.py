@@ -39,18 +39,17 @@ from podrules.api.model.storage import PersistentVolumeClaim
 from podrules.api.model.workload import Workload
 from podrules.node.reachability import NodeReach
 from podrules.pod.reading import UnreadInput
-from podrules.scheduling.placement.binding import best_row, make_room, with_pod
+from podrules.scheduling.placement.binding import Placed, best_row, make_room, with_pod
 from podrules.scheduling.placement.claims import with_claims, with_claims_of
 from podrules.scheduling.placement.controllers import ControlledPod, OwnPods
 from podrules.scheduling.placement.daemon_sets import DaemonSet, Existing, place_daemons
 from podrules.scheduling.placement.device_claims import with_device_claims
 from podrules.scheduling.placement.likely import likely_placement, named_placement
-from podrules.scheduling.placement.outcome import Placement, PlacementOutcome
+from podrules.scheduling.placement.outcome import PlacementOutcome
 from podrules.scheduling.placement.planned import (
     AchievedSpread,
     Autoscaler,
     AwaitedPod,
-    DaemonNodes,
     JobSize,
     Origin,
     PlannedSpec,
@@ -168,23 +167,6 @@ class PlacementRequest(Struct, frozen=True):
         )
 
 
-class _Placed(Struct, frozen=True):
-    table: NodeTable
-    snapshot: ClusterSnapshot
-    budgets: Sequence[PodDisruptionBudget]
-    rows: tuple[int, ...]
-    victims: tuple[PlannedVictim, ...]
-    stopped: Placement | None
-    unaided: int
-    """How many came before the first victim."""
-    daemon: DaemonNodes | None = None
-    wanted: int | None = None
-    """How many pods of a DaemonSet were to be placed."""
-    missing: MissingKinds = MissingKinds()
-    moving: tuple[UnreadInput, ...] = ()
-    """The unread objects that may move the placed pods, and all before them, to other nodes."""
-
-
 def plan(requests: Sequence[PlacementRequest], cluster: PlanCluster, *, preemption: bool) -> tuple[PlannedSpec, ...]:
     """Place all of them, in the order of the queue; with `preemption`, pods of lower priority may have to go."""
     order = sorted(requests, key=lambda one: one.queue_key)
@@ -230,10 +212,11 @@ class Placing:
         missing = missing_of(first := replicas.before(request.first, before))
         known = replace(before, framework=known_part(first, missing).framework)
         placed = _place(replicas, known, self.budgets, preemption=self._preemption)
+        then = placed.situation
         if placed.rows:
             self._moving += tuple(missing.moving(victims=any(not one.leaving for one in placed.victims)))
-        self.table, self.snapshot, self.budgets = placed.table, placed.snapshot, placed.budgets
-        return _planned(replicas, replace(placed, missing=missing, moving=self._moving))
+        self.table, self.snapshot, self.budgets = then.table, then.snapshot, placed.budgets
+        return _planned(replicas, placed, missing, self._moving)
 
 
 class _Replicas(Struct, frozen=True):
@@ -268,16 +251,11 @@ class _Replicas(Struct, frozen=True):
 
 def _place(
     replicas: _Replicas, situation: Situation, budgets: Sequence[PodDisruptionBudget], *, preemption: bool
-) -> _Placed:
+) -> Placed:
     request = replicas.request
     if request.existing is not None:
         daemons = DaemonSet(request.daemons, request.existing, request.reach, replicas.before)
-        found = place_daemons(daemons, situation, budgets, preemption=preemption)
-        then, rows = found.situation, (*found.unaided, *found.aided)
-        placed = _Placed(
-            then.table, then.snapshot, found.budgets, rows, found.victims, found.pending, len(found.unaided)
-        )
-        return replace(placed, daemon=found.nodes, wanted=found.wanted)
+        return place_daemons(daemons, situation, budgets, preemption=preemption)
     taken: list[int] = []
     victims: list[PlannedVictim] = []
     unaided: int | None = None
@@ -286,7 +264,7 @@ def _place(
     if first.pod.spec.node_name:
         return _place_named(replicas, situation, budgets)
     if not pre_enqueue(first.pod, first.snapshot, first.framework, features=first.features).ok:
-        return _Placed(first.table, first.snapshot, budgets, (), (), likely_placement(first), 0)
+        return Placed(first, budgets, stopped=likely_placement(first))
     for number in replicas.numbers():
         situation = replicas.before(number, situation)
         filtered = situation.filtered()
@@ -303,10 +281,10 @@ def _place(
         taken.append(row)
         situation = with_pod(situation, filtered, row)
     alone = len(taken) if unaided is None else unaided
-    return _Placed(situation.table, situation.snapshot, budgets, tuple(taken), tuple(victims), stopped, alone)
+    return Placed(situation, budgets, tuple(taken), alone, tuple(victims), stopped)
 
 
-def _place_named(replicas: _Replicas, situation: Situation, budgets: Sequence[PodDisruptionBudget]) -> _Placed:
+def _place_named(replicas: _Replicas, situation: Situation, budgets: Sequence[PodDisruptionBudget]) -> Placed:
     """Pods that name their node themselves: its kubelet takes one after the other."""
     rows: list[int] = []
     stopped = None
@@ -320,22 +298,26 @@ def _place_named(replicas: _Replicas, situation: Situation, budgets: Sequence[Po
             break
         rows.append(situation.table.index[found.best[0]])
         situation = replace(situation, table=situation.table.with_pods([(situation.pod, found.best[0])]))
-    return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), (), stopped, len(rows))
+    return Placed(situation, budgets, tuple(rows), len(rows), stopped=stopped)
 
 
-def _planned(replicas: _Replicas, placed: _Placed) -> PlannedSpec:
+def _planned(
+    replicas: _Replicas, placed: Placed, missing: MissingKinds, moving: tuple[UnreadInput, ...]
+) -> PlannedSpec:
+    """The result; `moving` unread objects may move the placed pods, and all before them, to other nodes."""
     request, cluster, pod = replicas.request, replicas.cluster, replicas.request.pod
-    names, zones = placed.table.names, placed.table.label(ZONE)
+    table = placed.situation.table
+    names, zones = table.names, table.label(ZONE)
     by_zone = Counter(zones.values[code] if (code := zones.codes[row]) >= 0 else "" for row in placed.rows)
     condition = pod.status.condition("PodScheduled")
     wanted = request.replicas if placed.daemon is None else placed.wanted
-    assumed, proven = _assumed(placed, wanted)
+    assumed, proven = _assumed(placed, wanted, missing, moving)
     holds_back = ""
     if request.ordered and placed.stopped is not None:
         # The pod after those that are placed.
         number = next(islice(replicas.numbers(), len(placed.rows), None), request.first)
         holds_back = f"{pod.metadata.name}-{number}"
-    end = replicas.before(request.first, request.on(cluster, placed.table, cluster.snapshot))
+    end = replicas.before(request.first, request.on(cluster, table, cluster.snapshot))
     return PlannedSpec(
         name=request.name,
         namespace=pod.metadata.namespace,
@@ -366,16 +348,18 @@ def _planned(replicas: _Replicas, placed: _Placed) -> PlannedSpec:
     )
 
 
-def _assumed(placed: _Placed, wanted: int | None) -> tuple[tuple[UnreadInput, ...], bool]:
+def _assumed(
+    placed: Placed, wanted: int | None, missing: MissingKinds, moving: tuple[UnreadInput, ...]
+) -> tuple[tuple[UnreadInput, ...], bool]:
     """The unread objects that may change the answer, and whether it is proved in spite of them."""
-    stopped, missing = placed.stopped, placed.missing
+    stopped = placed.stopped
     if placed.daemon is not None and NODES in missing.resources:
         return missing.unread, False
     # If no replica failed, a quota allows fewer than are wanted.
     if wanted is not None and len(placed.rows) < wanted and stopped is not None:
         proven = stopped.proven and stopped.outcome is not PlacementOutcome.UNKNOWN
         # There may be room for the others if those before them are elsewhere.
-        return tuple(dict.fromkeys((*stopped.assumed, *placed.moving))), proven and not placed.moving
+        return tuple(dict.fromkeys((*stopped.assumed, *moving))), proven and not moving
     if not placed.rows:
         return (), True
     found = missing.moving(victims=any(not one.leaving for one in placed.victims))
