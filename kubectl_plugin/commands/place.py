@@ -18,17 +18,12 @@ from cluster_io.manifests.text import advice_for
 from cluster_io.source import Source, remembered
 from kubectl_plugin.exit_codes import NO_PLACE, NOT_CERTAIN, REFUSED, certainty, print_error, warn
 from kubectl_plugin.gather.likely_node import Schedulers, with_writer_of
-from kubectl_plugin.gather.manifest_files import ManifestFile, read_files
+from kubectl_plugin.gather.manifest_files import read_files
 from kubectl_plugin.gather.manifest_objects import ManifestObjects, applied, joined, with_manifest_objects
 from kubectl_plugin.gather.manifest_pods import PodManifest
 from kubectl_plugin.gather.node_spec import read_node_specification
-from kubectl_plugin.gather.pods_to_place import (
-    PlacementRequests,
-    WorkloadOrPod,
-    more_of,
-    waiting_pods,
-)
-from kubectl_plugin.options import Streams, Validation
+from kubectl_plugin.gather.pods_to_place import PlacementRequests, WorkloadOrPod, more_of, waiting_pods
+from kubectl_plugin.options import PlaceOptions, Streams, Validation
 from kubectl_plugin.options.pod_commands import PlaceOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
@@ -44,12 +39,7 @@ from podrules.scheduling.placement.drain_rounds import place_drained
 from podrules.scheduling.placement.plan import PlacementRequest, PlanCluster
 from podrules.scheduling.placement.planned import AwaitedPod, Budgets, DrainFlag, PlannedSpec
 from podrules.scheduling.placement.planned_budgets import PodGroup, cluster_groups, planned_budgets, spec_groups
-from podrules.scheduling.placement.what_if import (
-    adding_nodes,
-    cordoning_nodes,
-    excluding_nodes,
-    without_pods,
-)
+from podrules.scheduling.placement.what_if import adding_nodes, cordoning_nodes, excluding_nodes, without_pods
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.workload.made_pod import awaited_pod
 
@@ -115,8 +105,13 @@ def _read_files(options: PlaceOptions, gatherer: Gatherer, streams: Streams) -> 
         from kubectl_plugin.gather.dry_run import with_dry_runs
 
         manifests = tuple(with_dry_runs(manifests, gatherer, options.cluster, options.validation))
-    errors = [error for file in files for error in _wrong(file, beside=bool(options.targets or manifests))]
+    errors: list[ManifestError] = []
     for file in files:
+        errors += file.errors
+        nothing = file.nothing("place")
+        # A file may have only what the pods of a target or of another file need.
+        if nothing is not None and not (file.read_with and (options.targets or manifests)):
+            errors.append(nothing)
         warn(file.warnings, streams.err)
     for error in errors:
         error.advice = advice_for(error.advice, "place")
@@ -125,19 +120,6 @@ def _read_files(options: PlaceOptions, gatherer: Gatherer, streams: Streams) -> 
     if errors and not manifests:
         raise errors[-1]
     return _Files(manifests, joined([file.objects for file in files]), bool(errors))
-
-
-def _wrong(file: ManifestFile, *, beside: bool) -> Iterator[ManifestError]:
-    """The errors of a file, and one if it has nothing to place and nothing that others need.
-
-    Args:
-        file: The file.
-        beside: Whether a target or another file has something to place.
-    """
-    yield from file.errors
-    nothing = file.nothing("place")
-    if nothing is not None and not (beside and file.read_with):
-        yield nothing
 
 
 class _Request(Struct, frozen=True):

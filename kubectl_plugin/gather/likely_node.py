@@ -341,6 +341,7 @@ class LikelyNodes:
         """
         from podrules.scheduling.placement.claims import missing_claims
         from podrules.scheduling.placement.situation import Situation
+        from podrules.scheduling.scheduler.framework.node_table import NodeTable
 
         cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True, others=others)
         if cluster.error is not None:
@@ -352,9 +353,13 @@ class LikelyNodes:
                 return LikelyNode(replace(placement, outcome=no, claims=gone, message=said, reason=""))
             return LikelyNode(placement, cluster.unread)
         pod, snapshot = (pod, cluster.snapshot) if before is None else before(cluster.snapshot)
+        known = self._tabled
+        # The table is rebuilt only for other nodes or pods.
+        if self._table is None or known is None or known.nodes is not snapshot.nodes or known.pods is not snapshot.pods:
+            self._table, self._tabled = NodeTable(snapshot.nodes, snapshot.pods), snapshot
         return Situation(
             pod=pod,
-            table=self._table_of(snapshot),
+            table=self._table,
             snapshot=snapshot,
             framework=self._schedulers.in_version(framework, self._gatherer.versions.scheduler),
             now=self._source.now,
@@ -425,12 +430,3 @@ class LikelyNodes:
             reason=reason,
             verified=self._gatherer.versions.scheduler.verified,
         )
-
-    def _table_of(self, snapshot: ClusterSnapshot) -> NodeTable:
-        """The node table of a snapshot, rebuilt only for other nodes or pods."""
-        from podrules.scheduling.scheduler.framework.node_table import NodeTable
-
-        known = self._tabled
-        if self._table is None or known is None or known.nodes is not snapshot.nodes or known.pods is not snapshot.pods:
-            self._table, self._tabled = NodeTable(snapshot.nodes, snapshot.pods), snapshot
-        return self._table

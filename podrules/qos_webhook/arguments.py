@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
-from typing import Annotated, Final, NamedTuple, NoReturn
+from typing import Annotated, Any, Final, NamedTuple, NoReturn
 
 from msgspec import Meta, Struct
 
@@ -176,100 +176,6 @@ class PodRules(NamedTuple):
     write_system_defaults: bool
 
 
-def add_pod_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags with rules for new pods to a parser."""
-    _add_spread(parser)
-    _add_classes(parser)
-    parser.add_argument(
-        "--warnings",
-        type=_is_verbose,
-        default=False,
-        metavar="usual|verbose",
-        help="verbose: also report the added defaults (default)",
-    )
-
-
-def _add_spread(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("default topology spread constraints").add_argument
-    add(
-        "--scheduler-config",
-        type=object_ref,
-        metavar="NAMESPACE/NAME",
-        help="ConfigMap with the cluster's KubeSchedulerConfiguration",
-    )
-    add(
-        "--write-system-defaults",
-        action="store_true",
-        help="also write constraints of defaultingType System, which kube-scheduler applies by itself",
-    )
-    add(
-        "--default-constraints",
-        type=_namespace_constraints,
-        action="append",
-        default=[],
-        metavar="NAMESPACE=JSON",
-        help="a list of constraints that replaces the cluster's, for a namespace or, as team-*, for a name prefix; [] "
-        "for none; may be repeated",
-    )
-    add(
-        "--constraints-from-annotations",
-        action="store_true",
-        help="let Namespaces' annotations set constraints even if none of the above does; the objects for selectors "
-        "are read only if a pod may get constraints",
-    )
-    add(
-        "--leave-out-template-hash",
-        action="store_true",
-        help="select the pods of all revisions of a Deployment; kube-scheduler's selector spreads each one separately",
-    )
-    add(
-        "--lint-spread-selectors",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="warn about constraints with a selector that does not match the pod itself (default on)",
-    )
-    add(
-        "--lint-topology-keys",
-        action=argparse.BooleanOptionalAction,
-        default=False,
-        help="warn about constraints with a topologyKey that no node has; keeps node labels in memory (default off)",
-    )
-
-
-def _add_classes(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("PriorityClasses").add_argument
-    add(
-        "--default-class",
-        type=_namespace_class,
-        action="append",
-        default=[],
-        metavar="NAMESPACE=CLASS",
-        help="class of pods without one; NAMESPACE as above; may be repeated",
-    )
-    add(
-        "--allowed-classes",
-        type=_namespace_classes,
-        action="append",
-        default=[],
-        metavar="NAMESPACE=CLASS,…",
-        help="the classes that pods may have, * for any, empty for none; NAMESPACE as above; may be repeated",
-    )
-    add(
-        "--disallowed-class",
-        type=_verdict,
-        default=RuleMode.DENY,
-        metavar="deny|warn",
-        help="for pods with a class that is not allowed (default deny)",
-    )
-    add(
-        "--template-class",
-        type=_verdict,
-        default=RuleMode.WARN,
-        metavar="warn|deny",
-        help="for workloads with pods that would be rejected for their class (default warn)",
-    )
-
-
 def object_ref(text: str) -> ObjectRef:
     """Read ``NAMESPACE/NAME``."""
     namespace, slash, name = text.partition("/")
@@ -316,6 +222,94 @@ def _is_verbose(text: str) -> bool:
     if text not in {"usual", "verbose"}:
         raise argparse.ArgumentTypeError(f"{text!r} is neither usual nor verbose")
     return text == "verbose"
+
+
+_FLAGS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
+    "default topology spread constraints": {
+        "--scheduler-config": {
+            "type": object_ref,
+            "metavar": "NAMESPACE/NAME",
+            "help": "ConfigMap with the cluster's KubeSchedulerConfiguration",
+        },
+        "--write-system-defaults": {
+            "action": "store_true",
+            "help": "also write constraints of defaultingType System, which kube-scheduler applies by itself",
+        },
+        "--default-constraints": {
+            "type": _namespace_constraints,
+            "action": "append",
+            "default": [],
+            "metavar": "NAMESPACE=JSON",
+            "help": "a list of constraints that replaces the cluster's, for a namespace or, as team-*, for a name "
+            "prefix; [] for none; may be repeated",
+        },
+        "--constraints-from-annotations": {
+            "action": "store_true",
+            "help": "let Namespaces' annotations set constraints even if none of the above does; the objects for "
+            "selectors are read only if a pod may get constraints",
+        },
+        "--leave-out-template-hash": {
+            "action": "store_true",
+            "help": "select the pods of all revisions of a Deployment; kube-scheduler's selector spreads each one "
+            "separately",
+        },
+        "--lint-spread-selectors": {
+            "action": argparse.BooleanOptionalAction,
+            "default": True,
+            "help": "warn about constraints with a selector that does not match the pod itself (default on)",
+        },
+        "--lint-topology-keys": {
+            "action": argparse.BooleanOptionalAction,
+            "default": False,
+            "help": "warn about constraints with a topologyKey that no node has; keeps node labels in memory (default "
+            "off)",
+        },
+    },
+    "PriorityClasses": {
+        "--default-class": {
+            "type": _namespace_class,
+            "action": "append",
+            "default": [],
+            "metavar": "NAMESPACE=CLASS",
+            "help": "class of pods without one; NAMESPACE as above; may be repeated",
+        },
+        "--allowed-classes": {
+            "type": _namespace_classes,
+            "action": "append",
+            "default": [],
+            "metavar": "NAMESPACE=CLASS,…",
+            "help": "the classes that pods may have, * for any, empty for none; NAMESPACE as above; may be repeated",
+        },
+        "--disallowed-class": {
+            "type": _verdict,
+            "default": RuleMode.DENY,
+            "metavar": "deny|warn",
+            "help": "for pods with a class that is not allowed (default deny)",
+        },
+        "--template-class": {
+            "type": _verdict,
+            "default": RuleMode.WARN,
+            "metavar": "warn|deny",
+            "help": "for workloads with pods that would be rejected for their class (default warn)",
+        },
+    },
+}
+"""The flags of each group, with their arguments for `argparse`."""
+
+
+def add_pod_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags with rules for new pods to a parser."""
+    for title, group_flags in _FLAGS.items():
+        group = parser.add_argument_group(title)
+        for flag, settings in group_flags.items():
+            group.add_argument(flag, **settings)
+    parser.add_argument(
+        "--warnings",
+        type=_is_verbose,
+        default=False,
+        metavar="usual|verbose",
+        help="verbose: also report the added defaults (default)",
+    )
 
 
 def read_options(parser: argparse.ArgumentParser, args: argparse.Namespace, *, demo: bool = False) -> RuleOptions:
