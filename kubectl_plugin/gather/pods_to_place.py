@@ -154,7 +154,7 @@ WorkloadOrPod = PodManifest | Pod
 
 
 def more_of(words: Sequence[str], source: Source, *, live: bool, replicas: int | str | None) -> Sequence[WorkloadOrPod]:
-    """The workloads and pods of which more are placed.
+    """The named workloads and pods, to place more like them.
 
     Args:
         words: ``TYPE/NAME …``, ``TYPE NAME …``, or ``NAME …`` of pods.

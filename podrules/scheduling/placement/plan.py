@@ -83,8 +83,9 @@ class PlanCluster(Struct, frozen=True):
     snapshot: ClusterSnapshot
     now: datetime | None = None
     is_list: bool = False
-    """As of `Situation`."""
+    """Whether the objects are of a plain List, which may lack single objects of the kinds that it has."""
     node_events: Mapping[str, Sequence[Event]] = {}
+    """By node, where one is cordoned."""
 
     @classmethod
     def of(cls, situation: Situation) -> PlanCluster:
