@@ -69,6 +69,8 @@ class PlacementRequests:
         more, stateful, daemons = manifest.written is None, kind is STATEFUL_SETS, kind is DAEMON_SETS
         scaled = manifest.autoscaler if self._replicas is None else None
         number = self._number(1 if more else scaled.min_replicas if scaled is not None else manifest.replicas)
+        # The nodes determine the number of a DaemonSet's pods.
+        quota = None if daemons else self._admission.take(stored, number)
         return PlacementRequest(
             name,
             self._controllers.of(stored, manifest, framework.args),
@@ -79,8 +81,7 @@ class PlacementRequests:
             claim_templates=manifest.claim_templates,
             origin="more" if more else "manifest",
             suspended=manifest.suspended,
-            # The nodes determine the number of a DaemonSet's pods.
-            quota=None if daemons else self._admission.take(stored, number),
+            quota=quota,
             stateful_set=entry if more and stateful else None,
             ordered=stateful and is_ordered(entry),
             job=manifest.job,
