@@ -23,7 +23,7 @@ from kubectl_plugin.gather.manifest_objects import ManifestObjects, applied, joi
 from kubectl_plugin.gather.manifest_pods import PodManifest
 from kubectl_plugin.gather.node_spec import read_node_specification
 from kubectl_plugin.gather.pods_to_place import PlacementRequests, WorkloadOrPod, more_of, waiting_pods
-from kubectl_plugin.options import PlaceOptions, Streams, Validation
+from kubectl_plugin.options import Streams, Validation
 from kubectl_plugin.options.pod_commands import PlaceOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf

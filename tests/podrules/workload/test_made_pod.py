@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from podrules.admission.validation.objects import validate
-from podrules.api.model.affinity import Toleration
 from podrules.api.model.decode import from_object
+from podrules.api.model.selectors import Toleration
 from podrules.api.model.workload import Workload
 from podrules.workload.made_pod import NO_UID, made_pod, template_pod
 from tests.objects import raw_pod, raw_workload
