@@ -1,7 +1,7 @@
 """Encodes the objects of one kind for a snapshot's file, as MessagePack.
 
 A cluster has many pods from few templates, and its nodes have the same images: what models share is stored once, as
-their form, beside the own texts of each model.
+their form, and each model's own texts are stored with it.
 
 A form is a model's MessagePack with placeholders for its own texts: in some fields, and where a pattern finds them,
 such as times. A pattern may match inside another text by chance. So the first model of a form is rebuilt from its own

@@ -65,7 +65,7 @@ _CONTROLLERS: Final[Mapping[str, _Controller]] = {
 def template_pod(workload: Workload | ReplicationController | CronJob, kind: str) -> Pod:
     """The pod of a workload's template, with the workload's name: `replica` names and labels each pod.
 
-    `kind` is ``Deployment``, for example. Of an owner in between, the name is not known yet.
+    `kind` is ``Deployment``, for example. The name of an owner in between is not known yet.
     """
     spec = workload.spec.job_template.spec if isinstance(workload, CronJob) else workload.spec
     template, controller, meta = spec.template or PodTemplateSpec(), _CONTROLLERS[kind], workload.metadata

@@ -161,10 +161,10 @@ def dry_run_section(report: DryRunReport | None) -> Section:
     # A line for each plugin or webhook, in the order of the fields.
     ordered = sorted(report.added, key=lambda one: one.by)
     for by, group in groupby(ordered, key=lambda one: one.by):
-        items, by_whom = list(group), f" by {by}" if by else ", by a webhook or policy that is not recorded"
+        items, author = list(group), f" by {by}" if by else ", by a webhook or policy that is not recorded"
         for verb, changed in (("added", False), ("changed", True)):
             if some := [one.what for one in items if one.changed is changed]:
-                lines.append(f"{verb} at admission{by_whom}: {listed(some)}")
+                lines.append(f"{verb} at admission{author}: {listed(some)}")
     return Section("Dry run", tuple(lines))
 
 

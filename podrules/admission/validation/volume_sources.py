@@ -1,6 +1,6 @@
 """How the API server validates each source of a volume, and claims and templates for them.
 
-Of a claim, dataSource and dataSourceRef are made equal before they are validated, and a dataSource that is neither a
+A claim's dataSource and dataSourceRef are made equal before they are validated, and a dataSource that is neither a
 claim nor a snapshot is dropped.
 
 Source: pkg/apis/core/validation/validation.go at v1.37.1 (validateVolumeSource and the function of each source,

@@ -178,8 +178,8 @@ def validate_daemon_set(daemon_set: View, rules: Rules) -> Iterator[FieldError]:
 def _selected_template(spec: View, template: View, kind: str, problem: str, rules: Rules) -> Iterator[FieldError]:
     """The selector, which has to be there and may not be empty, and the template that it selects.
 
-    An empty selector is one of a kind in the words; a ReplicaSet has those of a Deployment. The problem is what the API
-    server says once more of a malformed selector.
+    Each kind has its own words for an empty selector, and a ReplicaSet those of a Deployment. `problem` is what the API
+    server says once more about a malformed selector.
     """
     selector = spec.struct("selector")
     problems = tuple(validate_label_selector(selector, rules))

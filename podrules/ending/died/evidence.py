@@ -318,8 +318,8 @@ def successors(name: str, uid: str, controller: OwnerReference, node: str, pods:
     """The pods of a controller that have not ended and can replace one that ended, the oldest first.
 
     A StatefulSet reuses the name, an Indexed Job the index, and a DaemonSet the node. The name, the uid and the node
-    are those of the pod that ended; empty: it no longer exists, or the node is not known. Of a controller without a
-    uid, the kind and the name are compared.
+    are those of the pod that ended; empty: it no longer exists, or the node is not known. A controller
+    without a uid is compared by kind and name.
     """
     found = []
     for pod in pods:

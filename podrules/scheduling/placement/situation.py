@@ -249,7 +249,7 @@ def _names(objects: Sequence[KubeObject]) -> frozenset[str]:
 def _unjudged(pod: Pod, snapshot: ClusterSnapshot, missing: frozenset[str], own: set[str]) -> Iterator[str]:
     """The plugins that cannot judge the pod, by what was read.
 
-    Of the `missing` kinds, which were not read, or not in all namespaces, `own` were read in the pod's namespace.
+    The `missing` kinds were not read, or not in all namespaces; `own` are those that were read in the pod's namespace.
     """
     affinity, space = None if pod.spec.affinity is None else pod.spec.affinity.pod_affinity, {pod.metadata.namespace}
     terms = () if affinity is None else affinity.required_during_scheduling_ignored_during_execution
