@@ -144,7 +144,7 @@ class _Fence(NodeAction):
             return True
         self.step_log(StepKind.FENCE_COMMAND, self.named, shown, int(options.timeout))
         machine = self._source.get(_MACHINES, self.facts.node.metadata.name)
-        environment, err = os.environ | {_PROVIDER_ID: str(machine.spec.get("providerID", ""))}, self._streams.err
+        environment, err = os.environ | {_PROVIDER_ID: str(machine.spec.get("providerID") or "")}, self._streams.err
         try:
             # Its output is for people, and goes to standard error.
             code = subprocess.run(

@@ -169,7 +169,7 @@ def more_of(words: Sequence[str], source: Source, *, live: bool, replicas: int |
     """
     queries = targets_of(words, NO_SELECTION, verb="placed")
     for query in queries:
-        name, quoted = query.name, shlex.quote(f"{query.kind.singular}/{query.name}")
+        name, typed = query.name, f"{query.kind.singular}/{query.name}"
         if not name:
             raise UsageError(
                 f'"{query.kind.plural}": no name',
@@ -178,12 +178,12 @@ def more_of(words: Sequence[str], source: Source, *, live: bool, replicas: int |
         if query.kind is NODES:
             raise UsageError(
                 f"node/{name}: a node is not placed",
-                advice=f"Where its pods would go: kubectl qos place --drain {quoted}",
+                advice=f"Where its pods would go: kubectl qos place --drain {shlex.quote(typed)}",
             )
         if query.kind is DAEMON_SETS and replicas is not None:
             raise UsageError(
                 f"daemonset/{name}: a DaemonSet has one pod on each node that it chooses, and cannot have more",
-                advice=f"On which nodes it runs: kubectl qos place {quoted}",
+                advice=f"On which nodes it runs: kubectl qos place {shlex.quote(typed)}",
             )
     found: list[WorkloadOrPod] = []
     for query in queries:

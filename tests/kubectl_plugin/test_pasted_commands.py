@@ -214,10 +214,10 @@ _OWN: Final = {
     "kubectl_plugin/manual.py": {"command"},
     "kubectl_plugin/cli.py": {"escape(why)"},
     "kubectl_plugin/render/command.py": {"text", "options"},
-    "kubectl_plugin/views/pod/health_commands.py": {"before"},
+    "kubectl_plugin/views/pod/health_words.py": {"before"},
     "kubectl_plugin/views/scheduling/budget_words.py": {"pods", "rest"},
-    "kubectl_plugin/views/scheduling/plan.py": {"listed(flags)"},
-    "kubectl_plugin/views/unread.py": {"row"},
+    "kubectl_plugin/views/scheduling/plan.py": {"listed(flags)", "of_a_node"},
+    "kubectl_plugin/views/caveats.py": {"row"},
     "cluster_io/errors.py": {"kind.plural"},
     "cluster_io/live/transport.py": {
         "error.strerror",

@@ -102,7 +102,7 @@ def create_app(
 
     def answer(environ: WSGIEnvironment, path: str) -> Response:
         # Nothing here keeps the body: its memory is freed before the answer is sent.
-        return Response(review(path, *receive(environ, path)), mimetype=JSON)
+        return Response(_review(path, *receive(environ, path), counted, report_forced), mimetype=JSON)
 
     def receive(environ: WSGIEnvironment, path: str) -> tuple[Body, Cluster]:
         """Read the body of an accepted request; return it with a cluster for the client's timeout."""
@@ -131,23 +131,6 @@ def create_app(
             time.sleep(_HOLD_STEP)
         return body, cluster.for_review(arrived, timeout)
 
-    def review(path: str, body: Body, seen: Cluster) -> bytes:
-        """Decode a review, call the handlers, count and log; return the encoded answer."""
-        started = time.perf_counter()
-        asked, problem = _read_review(body)
-        answered, outcome, reason = _ask_handlers(asked, problem, _HANDLERS[path], seen)
-        if answered.forced is not None and report_forced is not None and not asked.dry_run:
-            report_forced(answered.forced, asked.user_info.username, answered.denial)
-        encoded = encode_answer(asked.uid, answered)
-        seconds = time.perf_counter() - started
-        counted.count_review(path, outcome, seconds)
-        level = _LEVELS.get(outcome, logging.INFO if seconds > _SLOW_SECONDS else logging.DEBUG)
-        if logs_review(level):
-            what = f"{asked.resource.resource}/{asked.namespace}/{asked.name}"
-            milliseconds = seconds * 1000
-            log_review(outcome.value, milliseconds, level=level, path=path, uid=asked.uid, what=what, reason=reason)
-        return encoded
-
     @app.errorhandler(HTTPException)
     def _refused(error: HTTPException) -> Response:
         code = error.code or 500
@@ -169,6 +152,24 @@ def create_app(
         return _refused(InternalServerError())
 
     return app
+
+
+def _review(path: str, body: Body, cluster: Cluster, counted: Metrics, report_forced: ReportForced | None) -> bytes:
+    """Decode a review, call the handlers, count and log; return the encoded answer."""
+    started = time.perf_counter()
+    asked, problem = _read_review(body)
+    answered, outcome, reason = _ask_handlers(asked, problem, _HANDLERS[path], cluster)
+    if answered.forced is not None and report_forced is not None and not asked.dry_run:
+        report_forced(answered.forced, asked.user_info.username, answered.denial)
+    encoded = encode_answer(asked.uid, answered)
+    seconds = time.perf_counter() - started
+    counted.count_review(path, outcome, seconds)
+    level = _LEVELS.get(outcome, logging.INFO if seconds > _SLOW_SECONDS else logging.DEBUG)
+    if logs_review(level):
+        what = f"{asked.resource.resource}/{asked.namespace}/{asked.name}"
+        milliseconds = seconds * 1000
+        log_review(outcome.value, milliseconds, level=level, path=path, uid=asked.uid, what=what, reason=reason)
+    return encoded
 
 
 def _read_review(body: Body) -> tuple[Request, str]:

@@ -197,7 +197,7 @@ def _plugin_args(profile: _Profile, kinds: Mapping[str, type[Model]], path: str,
         elif plugin.name in _REFUSED:
             errors.append(f'{place}: Invalid value: "{plugin.name}": {_REFUSED[plugin.name]}')
         elif plugin.name in kinds:
-            found = _decoded(plugin.args, kinds[plugin.name], f"{place}.args")
+            found = _decoded({} if plugin.args is None else plugin.args, kinds[plugin.name], f"{place}.args")
             if isinstance(found, PodTopologySpreadArgs):
                 found = replace(found, defaulting_type=found.defaulting_type or SYSTEM_DEFAULTING)
                 errors += validate_pod_topology_spread_args(found, f"{place}.args")
