@@ -40,13 +40,13 @@ PATIENCE: Final = 60.0
 """Seconds; far less than a plugin waits for an endless answer."""
 STEPS: Final = {
     "while it is loaded": "cli.py <module>",
-    "before the folder is made": "transport.py _make_private mkdir",
+    "before the folder is made": "transport.py __init__ mkdir",
     "before the proxy is started": "subprocess.py _execute_child fork_exec",
     "before its words are read": "threading.py start start_new_thread",
     "before it is asked": "transport.py _exchange connect",
     "before it is stopped": "subprocess.py send_signal kill",
-    "before its socket is removed": "transport.py _remove_folder unlink",
-    "before the folder is removed": "transport.py _remove_folder rmdir",
+    "before its socket is removed": "transport.py close unlink",
+    "before the folder is removed": "transport.py close rmdir",
 }
 """Of a run, in their order: the file, the function in it, and what that calls then."""
 SIGNAL_AT_A_STEP: Final = """
