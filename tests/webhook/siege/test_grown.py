@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
 import os
 import random
@@ -15,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from werkzeug.test import create_environ
 
 from cluster_io.in_memory import MemorySource
 from cluster_io.source import Source
@@ -72,14 +72,8 @@ class World:
         request = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": review.request}
         # Like Go's text: invalid characters are escaped, all others are not.
         body = json.dumps(request, ensure_ascii=False).encode()
-        environ = {
-            "REQUEST_METHOD": "POST",
-            "PATH_INFO": review.path,
-            "QUERY_STRING": "timeout=30s",
-            "CONTENT_TYPE": "application/json",
-            "CONTENT_LENGTH": str(len(body)),
-            "wsgi.input": io.BytesIO(body),
-        }
+        query, kind = "timeout=30s", "application/json"
+        environ = create_environ(review.path, method="POST", query_string=query, data=body, content_type=kind)
         statuses: list[str] = []
         try:
             content = b"".join(self._app(environ, lambda status, _: statuses.append(status)))
