@@ -13,11 +13,11 @@ from enum import Enum
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Self
 
 from kubectl_plugin.options.flag import KUBECTL, SOURCES, VERSIONS, OptionsStruct, flag, seconds, switch, version
-from kubectl_plugin.render.formats import FORMATS, Reads
 
 if TYPE_CHECKING:
     from cluster_io.source import Source
     from kubectl_plugin.render.command import Target
+    from kubectl_plugin.render.formats import Format, Reads
 
 STANDARD_OUTPUT: Final = "-"
 """The file name that means standard output."""
@@ -50,19 +50,26 @@ class Output(NamedTuple):
     """The template, parsed by the format's parser; None: the format has none."""
 
     @property
+    def _selected(self) -> Format:
+        # Loaded on demand: nothing asks for it before a command runs.
+        from kubectl_plugin.render.formats import FORMATS
+
+        return FORMATS[self.format]
+
+    @property
     def reads(self) -> Reads:
         """Which part of an answer is printed."""
-        return FORMATS[self.format].reads
+        return self._selected.reads
 
     @property
     def wide(self) -> bool:
         """Whether the output is text with every detail."""
-        return FORMATS[self.format].wide
+        return self._selected.wide
 
     @property
     def in_words(self) -> bool:
         """Whether the output is text for people."""
-        return self.reads is Reads.PAGES
+        return self._selected.in_words
 
     @property
     def brief(self) -> bool:
@@ -72,12 +79,12 @@ class Output(NamedTuple):
     @property
     def whole(self) -> bool:
         """Whether the output must be complete: nothing is left out for brevity."""
-        return not self.brief and self.reads is not Reads.NAMES
+        return self.wide or self.is_data
 
     @property
     def is_data(self) -> bool:
         """Whether an empty answer is also printed as data, without a sentence."""
-        return self.reads not in {Reads.PAGES, Reads.NAMES}
+        return self._selected.is_data
 
 
 class TypedCommand(NamedTuple):

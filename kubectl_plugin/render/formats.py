@@ -64,6 +64,16 @@ class Format(NamedTuple):
         """The name as typed; a template follows the ``=`` at the end."""
         return f"{self.name}=" if self.template else self.name
 
+    @property
+    def in_words(self) -> bool:
+        """Whether it is text for people."""
+        return self.reads is Reads.PAGES
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it prints an answer of no objects, too."""
+        return self.reads not in {Reads.PAGES, Reads.NAMES}
+
 
 class LintAnswer(NamedTuple):
     """The findings of ``lint``."""
