@@ -22,7 +22,7 @@ VERSIONS: Final = "versions of the rules"
 CHANGES: Final = "what if"
 CONFIRMATION: Final = "confirmation that the machine is off"
 _EXCLUSIVE: Final = frozenset({SOURCES, CONFIRMATION})
-"""Groups of flags of which at most one may be typed."""
+"""A command line may have only one flag of each of these groups."""
 
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})")
 """Seconds without a unit; without ``inf``, ``nan`` and exponents, which Python's float would accept."""
@@ -163,7 +163,7 @@ def switch(*names: str, group: str = OPTIONS, **settings: Any) -> Any:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class OptionsStruct:
-    """A struct, some of whose fields are declared as flags."""
+    """A struct with fields that are declared as flags, and others."""
 
     declared: ClassVar[Mapping[str, FlagField]] = {}
     """The attributes that have flags. One without a type has no value here, only a place in the help."""

@@ -102,34 +102,8 @@ def create_app(
 
     def answer(environ: WSGIEnvironment, path: str) -> Response:
         # Nothing here keeps the body: its memory is freed before the answer is sent.
-        return Response(_review(path, *receive(environ, path), counted, report_forced), mimetype=JSON)
-
-    def receive(environ: WSGIEnvironment, path: str) -> tuple[Body, Cluster]:
-        """Read the body of an accepted request; return it with a cluster for the client's timeout."""
-        arrived = time.monotonic()
-        if client_names is not None:
-            # Refuse a client certificate without one of these names; TLS has already checked the authority.
-            certificate = environ["gunicorn.socket"].getpeercert()
-            if not certificate:
-                abort(401, "show a client certificate of an authority in --client-ca")
-            if not is_accepted(certificate, client_names):
-                common = _common_names(certificate)
-                abort(403, f"common name {', '.join(common) or '(none)'} is not one of --client-name")
-        found = _TIMEOUT.search(environ["QUERY_STRING"])
-        timeout = PATIENCE_SECONDS if found is None else min(int(found[1]), _MAX_PATIENCE)
-        body = read_body(environ)
-        if body.is_whole and body.length >= LARGE_BYTES and time.monotonic() - arrived > timeout / 2:
-            body = body.edges()
-        if path == "/mutate" and not body.is_whole and body.length <= MAX_REVIEW_BYTES:
-            # There may be room in a moment, and an answer without the whole body would fill in no defaults.
-            raise Unavailable("too many large reviews at once", retry_after=1)
-        deadline = time.monotonic() + _HOLD_SECONDS
-        while missing := waiting_for():
-            if time.monotonic() >= deadline:
-                # At last the API server applies its failurePolicy: an answer without a check would hide the problem.
-                raise Unavailable(f"not ready: waiting for {', '.join(missing)}", retry_after=0)
-            time.sleep(_HOLD_STEP)
-        return body, cluster.for_review(arrived, timeout)
+        received = _receive(environ, path, cluster, waiting_for, client_names)
+        return Response(_review(path, *received, counted, report_forced), mimetype=JSON)
 
     @app.errorhandler(HTTPException)
     def _refused(error: HTTPException) -> Response:
@@ -152,6 +126,40 @@ def create_app(
         return _refused(InternalServerError())
 
     return app
+
+
+def _receive(
+    environ: WSGIEnvironment,
+    path: str,
+    cluster: Cluster,
+    waiting_for: Callable[[], Sequence[str]],
+    client_names: Collection[str] | None,
+) -> tuple[Body, Cluster]:
+    """Read the body of an accepted request; return it with a cluster for the client's timeout."""
+    arrived = time.monotonic()
+    if client_names is not None:
+        # Refuse a client certificate without one of these names; TLS has already checked the authority.
+        certificate = environ["gunicorn.socket"].getpeercert()
+        if not certificate:
+            abort(401, "show a client certificate of an authority in --client-ca")
+        if not is_accepted(certificate, client_names):
+            common = _common_names(certificate)
+            abort(403, f"common name {', '.join(common) or '(none)'} is not one of --client-name")
+    found = _TIMEOUT.search(environ["QUERY_STRING"])
+    timeout = PATIENCE_SECONDS if found is None else min(int(found[1]), _MAX_PATIENCE)
+    body = read_body(environ)
+    if body.is_whole and body.length >= LARGE_BYTES and time.monotonic() - arrived > timeout / 2:
+        body = body.edges()
+    if path == "/mutate" and not body.is_whole and body.length <= MAX_REVIEW_BYTES:
+        # There may be room in a moment, and an answer without the whole body would fill in no defaults.
+        raise Unavailable("too many large reviews at once", retry_after=1)
+    deadline = time.monotonic() + _HOLD_SECONDS
+    while missing := waiting_for():
+        if time.monotonic() >= deadline:
+            # At last the API server applies its failurePolicy: an answer without a check would hide the problem.
+            raise Unavailable(f"not ready: waiting for {', '.join(missing)}", retry_after=0)
+        time.sleep(_HOLD_STEP)
+    return body, cluster.for_review(arrived, timeout)
 
 
 def _review(path: str, body: Body, cluster: Cluster, counted: Metrics, report_forced: ReportForced | None) -> bytes:

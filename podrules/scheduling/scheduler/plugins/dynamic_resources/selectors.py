@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     import cel
 
 
-SHARED_FIELD: Final = "allowMultipleAllocations"
 MAX_COST: Final = 30_000_000
 """What is evaluated in one scheduling cycle, in units of `cost_of`; kube-scheduler stops after a time instead."""
 
