@@ -120,7 +120,7 @@ docs: $(VENV)/.dev ## regenerate outputs in README and docs, golden files, JSON 
 	  tests/kubectl_plugin/reports/test_schema.py tests/kubectl_plugin/test_safety_commands.py \
 	  tests/kubectl_plugin/commands/test_rights.py tests/podrules/ending/died/test_table.py \
 	  tests/e2e/test_partitions.py tests/cluster_io/test_demo_data.py \
-	  tests/webhook/reviews/test_recorded.py tests/webhook/test_examples.py tests/charts/test_readme.py \
+	  tests/webhook/reviews/test_recorded.py tests/webhook/test_examples.py tests/webhook/test_main.py tests/charts/test_readme.py \
 	  tests/charts/test_golden.py tests/charts/test_policies.py tests/charts/test_policies_page.py
 
 man: $(VENV)/.plugin ## manual pages of all commands, to dist/man; `man -l dist/man/kubectl-qos.1`

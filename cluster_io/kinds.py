@@ -179,7 +179,11 @@ OUR_DEPLOYMENTS: Final = Kind(
     "Deployment", "deployments", (), "apps", "v1", namespaced=True, model=OurDeployment, part="arguments"
 )
 """The Deployment of the webhook of kubectl qos, with its arguments."""
-OF_OUR_WEBHOOK: Final[frozenset[Kind[Any]]] = frozenset({MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, OUR_DEPLOYMENTS})
+OUR_CONFIG_MAPS: Final = replace(CONFIG_MAPS, part="configuration")
+"""The ConfigMap with the configuration file of the webhook of kubectl qos."""
+OF_OUR_WEBHOOK: Final[frozenset[Kind[Any]]] = frozenset(
+    {MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, OUR_DEPLOYMENTS, OUR_CONFIG_MAPS}
+)
 """Kinds that a snapshot has only of our webhook."""
 
 WORKLOADS: Final[tuple[Kind[Any], ...]] = (

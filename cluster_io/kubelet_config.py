@@ -21,9 +21,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from cluster_io.errors import ManifestError
-from cluster_io.manifests.files import Document, read_value_documents
+from cluster_io.manifests.files import Document, read_value_documents, twice_in_json
 from cluster_io.manifests.located import line_of
-from cluster_io.scheduler_config import twice_in_json
 from cluster_io.source import Source
 from podrules.api.features import VERIFIED
 from podrules.api.model.decode import DecodeError, from_object

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from typing import Any, Final
 
 from cluster_io.errors import ManifestError, UsageError
 from cluster_io.kinds import CONFIG_MAPS
-from cluster_io.manifests.files import Document, parse_documents, read_documents
+from cluster_io.manifests.files import only_document, parse_documents, read_documents
 from cluster_io.source import Source
 from podrules.api.model.base import Model
 from podrules.api.model.workload import ConfigMap
@@ -28,7 +25,7 @@ def config_map_document(config_map: ConfigMap) -> Mapping[str, Any]:
     """
     texts = sorted(config_map.data.items())
     documents = (document for key, text in texts for document in parse_documents(f"data.{key}", text))
-    return _only(documents, "data")
+    return only_document(documents, "data", KIND)
 
 
 def read_scheduler_configuration(source: Source, where: str, *, arguments: bool = True) -> Mapping[str, Profile]:
@@ -75,39 +72,10 @@ def _in_file(path: str) -> Mapping[str, Any]:
     """The document of a file, or of the one ConfigMap in it."""
     documents = list(read_documents(path))
     if [document.content["kind"] for document in documents] != [CONFIG_MAPS.kind]:
-        return _only(documents, path)
+        return only_document(documents, path, KIND)
     data = documents[0].content.get("data")
     texts = {key: text for key, text in data.items() if isinstance(text, str)} if isinstance(data, Mapping) else {}
     try:
         return config_map_document(ConfigMap(data=texts))
     except ManifestError as error:
         raise ManifestError(f"{path}: {error}", advice=error.advice) from error
-
-
-def _only(documents: Iterable[Document], place: str) -> Mapping[str, Any]:
-    there = list(documents)
-    found = [document for document in there if document.content["kind"] == KIND]
-    if len(found) != 1:
-        others = ", ".join(
-            dict.fromkeys(str(entry.content["kind"]) for entry in there if entry.content["kind"] != KIND)
-        )
-        besides = f", and {others}" if others else ""
-        raise ManifestError(f"{place}: {len(found)} documents of kind {KIND}{besides}: it needs one")
-    for twice in found[0].twice:
-        raise ManifestError(f"{place}, line {twice.line}: {twice.field} is a duplicate of line {twice.first}: keep one")
-    if name := twice_in_json(found[0].text):
-        raise ManifestError(f"{place}: {name} is repeated in one mapping: keep one")
-    return found[0].content
-
-
-def twice_in_json(text: str) -> str:
-    """A field that is repeated in one object of a JSON text; a reader keeps the last one. Empty: no field is."""
-    repeated: list[str] = []
-
-    def read(pairs: list[tuple[str, Any]]) -> None:
-        counts = Counter(name for name, _ in pairs)
-        repeated.extend(name for name, count in counts.items() if count > 1)
-
-    with suppress(ValueError, RecursionError):
-        json.loads(text, object_pairs_hook=read)
-    return next(iter(repeated), "")

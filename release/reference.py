@@ -133,15 +133,7 @@ def _rule_modules() -> Iterator[ModuleType]:
 def _metrics() -> str:
     metrics = Metrics(REVIEW_PATHS)
     now = datetime.now(UTC)
-    demo = Settings(
-        address="",
-        drain=0,
-        certificate=None,
-        kubeconfig=None,
-        demo=True,
-        scheduler_config=None,
-        write_system_defaults=False,
-    )
+    demo = Settings(demo=True)
     metrics.watch(
         MetricSources(
             caches=start_backend(demo).caches,

@@ -1,15 +1,18 @@
-"""The settings of the program: one value that is built once from the command line and passed down."""
+"""The settings of the program: one value that is read once from the configuration file and flags, and passed down."""
 
 from __future__ import annotations
 
+import re
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import Final
+from pathlib import Path
+from typing import Annotated, Final, Literal
 
-from msgspec import Struct
+from msgspec import Meta
 
-from podrules.qos_webhook.arguments import ObjectRef, RuleOptions
+from podrules.api.model.base import Model
+from podrules.qos_webhook.rules import CONFIG_KIND, CONFIG_VERSION, ObjectRef, PodRules
 
 # The served TLS versions and cipher suites, with the names that Kubernetes components use.
 #
@@ -39,30 +42,32 @@ CIPHER_SUITES: Final[Mapping[str, str]] = {
 }
 """OpenSSL's names of the TLS 1.2 suites that may be chosen: with forward secrecy and authenticated encryption."""
 _OF_TLS13: Final = frozenset({"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"})
+_LEAST_AUDIT: Final = 10.0
+_LEAST_LIFETIME: Final = 12.0
+_MAX_PORT: Final = 65535
+_TLS_NAME: Final = re.compile(r"[0-9A-Za-z:.*-]{1,253}", re.ASCII)
 
 
-class TlsError(ValueError):
-    """The chosen options cannot be served; the message says why, and which can."""
-
-
-class TlsOptions(Struct, frozen=True):
+class TlsOptions(Model, frozen=True, forbid_unknown_fields=True):
     """The TLS options of the server."""
 
     min_version: TlsVersion = TlsVersion.TLS12
     cipher_suites: tuple[str, ...] = ()
     """TLS 1.2 suites, as keys of `CIPHER_SUITES`; empty: Python's default."""
 
-    def check(self) -> None:
-        """Check that the options do not conflict.
-
-        Raises:
-            TlsError: they conflict.
-        """
+    def problem(self) -> str:
+        """Why the options cannot be served; empty: they can."""
+        for name in self.cipher_suites:
+            if name in _OF_TLS13:
+                return f"tls.cipherSuites: {name!r} is a suite of TLS 1.3; these are always on: omit it"
+            if name not in CIPHER_SUITES:
+                return f"tls.cipherSuites: {name!r} is none of {', '.join(CIPHER_SUITES)}"
         if self.cipher_suites and self.min_version is TlsVersion.TLS13:
-            raise TlsError(
-                "--tls-cipher-suites chooses among the suites of TLS 1.2, which --tls-min-version=VersionTLS13 "
-                "disables: omit one of them"
+            return (
+                "tls.cipherSuites chooses among the suites of TLS 1.2, which tls.minVersion VersionTLS13 disables: "
+                "omit one of them"
             )
+        return ""
 
     def apply(self, context: ssl.SSLContext) -> None:
         """Restrict a context to these options, with key exchange on P-256.
@@ -76,22 +81,7 @@ class TlsOptions(Struct, frozen=True):
             context.set_ciphers(":".join(CIPHER_SUITES[name] for name in self.cipher_suites))
 
 
-def read_cipher_suites(text: str) -> Sequence[str]:
-    """Read names of cipher suites, separated by commas.
-
-    Raises:
-        TlsError: a name is unknown, or the text is empty.
-    """
-    names = text.split(",")
-    for name in names:
-        if name in _OF_TLS13:
-            raise TlsError(f"{name!r} is a suite of TLS 1.3; these are always on: omit it")
-        if name not in CIPHER_SUITES:
-            raise TlsError(f"{name!r} is none of {', '.join(CIPHER_SUITES)}")
-    return names
-
-
-class CertificateFiles(Struct, frozen=True):
+class CertificateFiles(Model, frozen=True, forbid_unknown_fields=True):
     """Paths of a certificate that another program makes."""
 
     certificate: str
@@ -100,25 +90,44 @@ class CertificateFiles(Struct, frozen=True):
     """Path of the private key, PEM."""
 
 
-class KeptCertificate(Struct, frozen=True, kw_only=True):
+class KeptCertificate(Model, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A certificate that the program makes, stores in a Secret, renews, and publishes in its configurations."""
 
     secret: ObjectRef
-    names: tuple[str, ...]
+    """The Secret; it and a Lease of the same name must exist."""
+    names: Annotated[tuple[str, ...], Meta(min_length=1)]
     """DNS names and IP addresses that the API server uses to call the webhook."""
-    configuration: str
+    configuration: Annotated[str, Meta(min_length=1)]
     """The name of both the Mutating- and the ValidatingWebhookConfiguration."""
-    lifetime: float
-    """Seconds; it is renewed when two thirds have passed."""
+    lifetime_seconds: float = 90 * 86400.0
+    """It is renewed when two thirds have passed."""
 
 
-class SharedObjects(Struct, frozen=True, kw_only=True):
-    """The objects that all replicas of one installation share."""
+class Certificate(Model, frozen=True, forbid_unknown_fields=True):
+    """The serving certificate: one of these; without both, a temporary one, for the demo cluster."""
 
-    configuration: str
-    """The name of the MutatingWebhookConfiguration that calls the replicas."""
-    lease: ObjectRef
-    """The Lease; its holder does the work that one replica does for all."""
+    files: CertificateFiles | None = None
+    kept: KeptCertificate | None = None
+
+
+class AuditOptions(Model, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The audit for pods that were stored without the webhook's defaults."""
+
+    interval_seconds: float = 3600.0
+    """0: no audit."""
+    configuration: str | None = None
+    """The MutatingWebhookConfiguration that selects the counted pods; that of a kept certificate when not given."""
+    lease: ObjectRef | None = None
+    """The Lease; its holder counts for all replicas. That of a kept certificate when not given."""
+
+
+class ClientOptions(Model, frozen=True, forbid_unknown_fields=True):
+    """The clients that may send reviews."""
+
+    ca_file: str | None = None
+    """Path of their authorities, PEM; when not given, any client may."""
+    names: frozenset[str] = frozenset()
+    """Their common names; empty: every client with a certificate from the authorities."""
 
 
 class ForceDeletionMode(Enum):
@@ -130,17 +139,19 @@ class ForceDeletionMode(Enum):
     DENY = "deny"
 
 
-class ForceDeletion(Struct, frozen=True, kw_only=True):
+class ForceDeletion(Model, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The rules for force deletions."""
 
     mode: ForceDeletionMode = ForceDeletionMode.WARN
     """The mode of namespaces that are not named below."""
-    namespaces: Mapping[str, ForceDeletionMode] = {}
+    namespaces: dict[str, ForceDeletionMode] = {}
     """The mode by namespace."""
     exempt_users: frozenset[str] = frozenset()
     """Usernames that are neither warned nor refused, in addition to Kubernetes' own."""
     exempt_node_controllers: frozenset[str] = frozenset()
     """Usernames that are neither warned nor refused when they delete a Node as part of their work."""
+    events: bool = False
+    """Whether to create an Event of each force deletion, refused or not."""
 
     @property
     def modes(self) -> frozenset[ForceDeletionMode]:
@@ -169,42 +180,87 @@ class LogLevel(Enum):
     ERROR = "error"
 
 
-class Settings(Struct, frozen=True, kw_only=True):
-    """All settings of the program."""
+class Settings(PodRules, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All settings of the program: the content of its configuration file.
 
-    address: str
+    The rules for new pods stand beside them, so `kubectl qos explain` reads the same file as `PodRules`.
+    """
+
+    api_version: Literal["kubectl-qos.io/v1"] = CONFIG_VERSION
+    kind: Literal["QosWebhookConfiguration"] = CONFIG_KIND
+    address: str = "0.0.0.0:8443"
     """``host:port`` to listen on."""
-    drain: float
-    """Seconds between SIGTERM and the end of listening, so that the Service stops using this replica."""
-    certificate: CertificateFiles | KeptCertificate | None
-    """None: a temporary one, for the demo cluster."""
-    kubeconfig: str | None
-    """Path; when not given, KUBECONFIG, else the pod's service account."""
-    demo: bool
-    """Whether to use the built-in cluster in place of a live one."""
-    scheduler_config: ObjectRef | None
-    """ConfigMap with the cluster's KubeSchedulerConfiguration."""
-    write_system_defaults: bool
-    """Whether to write default constraints of type System into pods; the scheduler applies them by itself."""
-    force_deletion: ForceDeletion = ForceDeletion()
-    """The rules for force deletions."""
-    options: RuleOptions = RuleOptions()
-    """The rules for new pods and the workloads that create them."""
-    force_delete_events: bool = False
-    """Whether to create Events of force deletions."""
-    client_ca: str | None = None
-    """Path of the authorities of clients that may send reviews, PEM; when not given, any client may."""
-    client_names: frozenset[str] = frozenset()
-    """Common names of those clients; empty: every client with a certificate from the authorities."""
     metrics_address: str | None = None
     """``host:port`` of the metrics, over plain HTTP; when not given, they are not served."""
+    drain_seconds: float = 10.0
+    """Time between SIGTERM and the end of listening, so that the Service stops using this replica."""
+    kubeconfig: str | None = None
+    """Path; when not given, KUBECONFIG, else the pod's service account."""
+    demo: bool = False
+    """Whether to use the built-in cluster in place of a live one."""
     log_format: LogFormat = LogFormat.TEXT
-    """The format of log lines."""
     log_level: LogLevel = LogLevel.INFO
-    """The lowest level that is logged."""
+    certificate: Certificate = Certificate()
     tls: TlsOptions = TlsOptions()
-    """The served TLS versions and cipher suites."""
-    release: SharedObjects | None = None
-    """None: unknown, so there is no audit."""
-    audit: float = 3600.0
-    """Seconds between audits for pods that were stored without the webhook's defaults; 0: no audit."""
+    clients: ClientOptions = ClientOptions()
+    audit: AuditOptions = AuditOptions()
+    force_deletion: ForceDeletion = ForceDeletion()
+
+    def problems(self) -> Iterator[str]:
+        """What is wrong in the combination of fields; each message names them."""
+        kept, files = self.certificate.kept, self.certificate.files
+        if kept is not None and files is not None:
+            yield "certificate.kept makes a certificate, certificate.files provide one: give one or the other"
+        if not (kept or files or self.demo):
+            yield "certificate is missing: give certificate.kept, or certificate.files (--tls-cert and --tls-key)"
+        if kept is not None and self.audit.lease is not None:
+            yield "audit.lease goes with certificate.files: with certificate.kept it is the Lease of the Secret's name"
+        if kept is None and bool(self.audit.configuration) != bool(self.audit.lease):
+            yield "audit.configuration and audit.lease belong together: the pods, and the replica that counts them"
+        if self.demo and (kept or self.audit.lease):
+            yield "--demo has no cluster for a Secret or a Lease: omit certificate.kept and audit.lease"
+        if self.clients.names and not self.clients.ca_file:
+            yield "clients.names also need clients.caFile: the authorities that signed the clients' certificates"
+        if self.force_deletion.events and (self.demo or not self.clients.names):
+            yield (
+                "forceDeletion.events need a cluster, clients.caFile and clients.names: without them every client "
+                "that reaches the port could create Events"
+            )
+        for place, address in (("address", self.address), ("metricsAddress", self.metrics_address)):
+            if address is not None and not _is_address(address):
+                yield f"{place}: {address!r} is not HOST:PORT, such as 0.0.0.0:8443 or [::]:8443"
+        if self.drain_seconds < 0:
+            yield f"drainSeconds: {self.drain_seconds:g} is negative"
+        if 0 != self.audit.interval_seconds < _LEAST_AUDIT:
+            too_often = f"audit.intervalSeconds: {self.audit.interval_seconds:g} is too often"
+            yield f"{too_often}; at least {_LEAST_AUDIT:g}, or 0 for never"
+        if kept is not None:
+            if kept.lifetime_seconds < _LEAST_LIFETIME:
+                short = f"certificate.kept.lifetimeSeconds: {kept.lifetime_seconds:g} is too short to renew in time"
+                yield f"{short}; at least {_LEAST_LIFETIME:g}"
+            for name in kept.names:
+                if not _TLS_NAME.fullmatch(name):
+                    yield f"certificate.kept.names: {name!r} is neither a DNS name nor an IP address"
+        if problem := self.tls.problem():
+            yield problem
+        for place, users in (
+            ("exemptUsers", self.force_deletion.exempt_users),
+            ("exemptNodeControllers", self.force_deletion.exempt_node_controllers),
+        ):
+            for user in sorted(users):
+                if not user or "*" in user:
+                    yield f"forceDeletion.{place}: {user!r} is not a username; wildcards are not supported"
+        paths = {"clients.caFile": self.clients.ca_file, "kubeconfig": self.kubeconfig}
+        if files is not None:
+            paths |= {"certificate.files.certificate": files.certificate, "certificate.files.key": files.key}
+        for place, path in paths.items():
+            try:
+                if path is not None and not Path(path).is_file():
+                    yield f"{place}: {path} is not a file"
+            except OSError as error:
+                yield f"{place}: {path}: {error.strerror}"
+
+
+def _is_address(text: str) -> bool:
+    host, _, port = text.rpartition(":")
+    return bool(host and port.isascii() and port.isdigit() and int(port) <= _MAX_PORT)

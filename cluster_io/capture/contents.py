@@ -33,6 +33,7 @@ from cluster_io.kinds import (
     MUTATING_WEBHOOKS,
     NODE_METRICS,
     NODES,
+    OUR_CONFIG_MAPS,
     OUR_DEPLOYMENTS,
     POD_METRICS,
     PODS,
@@ -41,6 +42,7 @@ from cluster_io.kinds import (
 )
 from cluster_io.live.many_reads import together
 from cluster_io.source import Source
+from cluster_io.webhook_config import config_map_rules
 from podrules.admission.mutating_webhooks import (
     MUTATES,
     VALIDATES,
@@ -57,8 +59,8 @@ from podrules.ending.died.messages import READ_REASONS
 from podrules.ending.stuck import READ_WARNINGS, is_of_autoscaler
 from podrules.node.reachability import LEASE_NAMESPACE
 from podrules.pod.reading import OUTSIDE
-from podrules.qos_webhook.arguments import RuleError, read_arguments
 from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION
+from podrules.qos_webhook.rules import RuleError
 from podrules.workload.evictors import READ_ANNOTATIONS, is_sign
 
 T = TypeVar("T", bound=Struct)
@@ -166,13 +168,16 @@ def _webhook(source: Source, scheduler_config: tuple[str, str] | None) -> Iterat
         ours = our_webhooks(cast("Sequence[WebhookConfiguration]", found.objects), name)
         yield found._replace(objects=tuple(one for one, _ in ours))
     deployments, missing = _named(source, OUR_DEPLOYMENTS, [deployment_of(*one) for one in ours])
+    yield KindContents(OUR_DEPLOYMENTS, deployments, missing)
+    own = [(one.metadata.namespace, one.config_map) for one in deployments if one.config_map]
+    files, missing = _named(source, OUR_CONFIG_MAPS, own)
+    yield KindContents(OUR_CONFIG_MAPS, files, missing)
     places = [] if scheduler_config is None else [scheduler_config]
-    for one in deployments:
+    for one in files:
         with suppress(RuleError):
-            place = read_arguments(one.arguments).scheduler_config
+            place = config_map_rules(one).cluster_default_constraints.config_map
             places += [] if place is None else [(place.namespace, place.name)]
     config_maps, lacks = _named(source, CONFIG_MAPS, list(dict.fromkeys(places)))
-    yield KindContents(OUR_DEPLOYMENTS, deployments, missing)
     only = ",".join(f"metadata.namespace={namespace},metadata.name={name}" for namespace, name in places)
     lacks = lacks if places else "none was named with --scheduler-config"
     yield KindContents(CONFIG_MAPS, config_maps, lacks, "" if lacks else only)

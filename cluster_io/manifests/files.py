@@ -6,8 +6,11 @@ string), not as Python's YAML 1.1. Input is untrusted: its size is limited, also
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
@@ -376,3 +379,37 @@ def go_loader() -> type[Any]:
     GoLoader.add_constructor("tag:yaml.org,2002:bool", construct_bool)
     GoLoader.add_constructor("tag:yaml.org,2002:float", construct_float)
     return GoLoader
+
+
+def only_document(documents: Iterable[Document], place: str, kind: str) -> Mapping[str, Any]:
+    """The one document of a kind.
+
+    Raises:
+        ManifestError: there is none or more than one, or a field of it is repeated.
+    """
+    there = list(documents)
+    found = [document for document in there if document.content["kind"] == kind]
+    if len(found) != 1:
+        others = ", ".join(
+            dict.fromkeys(str(entry.content["kind"]) for entry in there if entry.content["kind"] != kind)
+        )
+        besides = f", and {others}" if others else ""
+        raise ManifestError(f"{place}: {len(found)} documents of kind {kind}{besides}: it needs one")
+    for twice in found[0].twice:
+        raise ManifestError(f"{place}, line {twice.line}: {twice.field} is a duplicate of line {twice.first}: keep one")
+    if name := twice_in_json(found[0].text):
+        raise ManifestError(f"{place}: {name} is repeated in one mapping: keep one")
+    return found[0].content
+
+
+def twice_in_json(text: str) -> str:
+    """A field that is repeated in one object of a JSON text; a reader keeps the last one. Empty: no field is."""
+    repeated: list[str] = []
+
+    def read(pairs: list[tuple[str, Any]]) -> None:
+        counts = Counter(name for name, _ in pairs)
+        repeated.extend(name for name, count in counts.items() if count > 1)
+
+    with suppress(ValueError, RecursionError):
+        json.loads(text, object_pairs_hook=read)
+    return next(iter(repeated), "")

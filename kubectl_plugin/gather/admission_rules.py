@@ -20,6 +20,7 @@ from cluster_io.kinds import (
     MUTATING_POLICIES,
     MUTATING_WEBHOOKS,
     NAMESPACES,
+    OUR_CONFIG_MAPS,
     OUR_DEPLOYMENTS,
     RESOURCE_QUOTAS,
     SERVICES,
@@ -27,6 +28,7 @@ from cluster_io.kinds import (
     Kind,
 )
 from cluster_io.scheduler_config import config_map_document
+from cluster_io.webhook_config import config_map_rules
 from kubectl_plugin.gather.controllers import Controllers
 from kubectl_plugin.gather.manifest_objects import ManifestObjects, applied, with_manifest_objects
 from kubectl_plugin.gather.manifest_pods import PodManifest
@@ -52,7 +54,6 @@ from podrules.api.model.quantity import ZERO
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.pod.priority import UnknownPriorityClass, is_mirror_pod, resolve_priority
 from podrules.pod.reading import FORBIDDEN, UnreadInput, read_or_none
-from podrules.qos_webhook.arguments import PodRules, RuleError, RuleMode, read_arguments
 from podrules.qos_webhook.defaults import (
     CONSTRAINTS_ANNOTATION,
     DEFAULT_CLASS_LABEL,
@@ -65,6 +66,7 @@ from podrules.qos_webhook.defaults import (
     not_given,
     scheduler_defaults,
 )
+from podrules.qos_webhook.rules import PodRules, RuleError, RuleMode
 from podrules.scheduling.placement.controllers import with_controllers
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SnapshotSiblings
 from podrules.scheduling.scheduler.profile import ConfigurationError, Profile, read_profiles
@@ -168,7 +170,8 @@ class NamespaceReader:
 # What the webhook of kubectl qos writes into a future pod, or refuses, by its configuration in the cluster.
 #
 # found     by the name of the webhook; its Deployment has the name of its Service, else the chart's default name
-# read      the arguments of the Deployment, the ConfigMap that they name, the Namespace, and the sources of selectors
+# read      the ConfigMap with the configuration file, the scheduler's ConfigMap that it names, the Namespace, and the
+#           sources of selectors
 # rules     `podrules.qos_webhook`, as in the webhook itself
 # policies  of the chart are expressions, which are not evaluated: what they may write is unknown
 # unknown   if one of these cannot be read. For a List or a snapshot without webhook configurations, the answer says so
@@ -223,7 +226,7 @@ class OwnWebhook:
         if report.unready and (of_policies := self._of_policies()) is not None:
             self.report = of_policies
             return pod
-        self._rules, name = rules, namespace_default(space, rules.options.rules)
+        self._rules, name = rules, namespace_default(space, rules)
         if name and not spec.priority_class_name:
             unknown = None if classes is None else resolve_priority(name, classes)
             if isinstance(unknown, UnknownPriorityClass):
@@ -250,7 +253,7 @@ class OwnWebhook:
                 cause = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
             failed = f'failed calling webhook "{MUTATES}": failed to call webhook: {cause}'
             return PodRefusal(RejectedBy.WEBHOOK, failed) if report.unready == "Fail" else None
-        problem = disallowed(stored.spec.priority_class_name, self._namespace, rules.options.rules)
+        problem = disallowed(stored.spec.priority_class_name, self._namespace, rules)
         if not problem:
             return None
         configurations = self._gatherer.noted(self._gatherer.list(VALIDATING_WEBHOOKS))
@@ -261,7 +264,7 @@ class OwnWebhook:
         labels = stored.metadata.labels
         if not any(one.may_be_asked(self._space.labels, labels) for _, one in our_webhooks(configurations, VALIDATES)):
             return None
-        if rules.options.disallowed_class is RuleMode.WARN:
+        if rules.priority_classes.disallowed is RuleMode.WARN:
             self.report = replace(report, warnings=(*report.warnings, f"spec.priorityClassName: {problem}"))
             return None
         message = f'admission webhook "{VALIDATES}" denied the request: {forbidden(stored, problem)}'
@@ -335,13 +338,19 @@ class OwnWebhook:
             raise _UnknownError(f"{own} has matchConditions of its own")
         found = self._gatherer.get(OUR_DEPLOYMENTS, name, namespace) if namespace else None
         there = self._known(found, f"Deployment {place}")
-        arguments = () if there is None else there.arguments
-        if there is None or not arguments or any("$(" in one for one in arguments):
-            raise _UnknownError(f"Deployment {place} of {own} has no container {NAME} with plain arguments")
+        if there is None or not there.arguments:
+            raise _UnknownError(f"Deployment {place} of {own} has no container {NAME}")
+        if not there.config_map:
+            older = f"Deployment {place} does not mount a configuration file: an older chart installed it"
+            raise _UnknownError(f"{older}; --dry-run=server asks the API server")
+        config_map = f"ConfigMap {namespace}/{there.config_map}"
+        config = self._known(self._gatherer.get(OUR_CONFIG_MAPS, there.config_map, namespace), config_map)
+        if config is None:
+            raise _UnknownError(f"{config_map} of Deployment {place} does not exist")
         try:
-            rules = read_arguments(arguments)
+            rules = config_map_rules(config)
         except RuleError as error:
-            raise _UnknownError(f"Deployment {place} cannot start with its arguments: {error}") from error
+            raise _UnknownError(f"Deployment {place} cannot start with {config_map}: {error}") from error
         client = webhook.client_config
         if client.service is None and not there.spec.replicas:
             raise _UnknownError(f"Deployment {place} has 0 replicas, and {own} asks another program, by its url")
@@ -359,8 +368,10 @@ class OwnWebhook:
         found = default_spread(
             made,
             self._space,
-            rules.options,
-            lambda name: scheduler_defaults(profiles, name, write_system=rules.write_system_defaults),
+            rules,
+            lambda name: scheduler_defaults(
+                profiles, name, write_system=rules.cluster_default_constraints.write_system_defaults
+            ),
             SnapshotSiblings(snapshot),
         )
         return replace(
@@ -378,7 +389,7 @@ class OwnWebhook:
         space = self._space
         # By the arguments of kube-scheduler's defaults, the revision of a Deployment counts.
         made = Controllers(self._gatherer).of(self._pod, self._manifest, {})
-        if not rules.options.default_constraints:
+        if not rules.cluster_default_constraints.enabled:
             return made.pod, ClusterSnapshot()
         services = self._known(self._gatherer.list(SERVICES, space.name), f"Services of {space.name}")
         snapshot = with_manifest_objects(ClusterSnapshot(services=tuple(services)), self._files)
@@ -390,7 +401,7 @@ class OwnWebhook:
         return made.pod, with_controllers(snapshot, [made])
 
     def _profiles(self, rules: PodRules) -> Mapping[str, Profile]:
-        place = rules.scheduler_config
+        place = rules.cluster_default_constraints.config_map
         if place is None:
             return DEFAULT_PROFILES
         found = self._known(self._gatherer.get(CONFIG_MAPS, place.name, place.namespace), f"ConfigMap {place}")

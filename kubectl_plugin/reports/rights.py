@@ -23,7 +23,7 @@ KUBELETS: Final = "nodes/proxy"
 _READ: Final = ("get", "list", "watch")
 """A list shows the same data as get, and a watch the same as the next list."""
 _LESS: Final = {KUBELETS: ("get",), "configmaps": ("get",)}
-_NAMES: Final = {"configmaps": ("kube-scheduler", "qos-webhook-scheduler")}
+_NAMES: Final = {"configmaps": ("kube-scheduler", "qos-webhook-config", "qos-webhook-scheduler")}
 """The usual names of the only objects that are read: the ConfigMaps with the constraints that the webhook writes."""
 _ELSEWHERE: Final = {
     "configmaps": "",

@@ -17,6 +17,8 @@ from podrules.api.model.selectors import LabelSelector, Selector, SelectorError
 
 NAME: Final = "qos-webhook"
 """The name of the chart, and of the container of its Deployment."""
+CONFIG_ARGUMENT: Final = "--config=/etc/qos-webhook/config/config.yaml"
+"""The argument of that container: the file in the ConfigMap that volume ``config`` mounts."""
 MUTATES: Final = "pods.mutate.kubectl-qos.io"
 """The entry of our webhook that writes into new pods."""
 VALIDATES: Final = "pods.validate.kubectl-qos.io"
@@ -109,8 +111,18 @@ class _Program(Model, frozen=True):
     args: tuple[str, ...] = ()
 
 
+class _VolumeOfConfigMap(Model, frozen=True):
+    name: str = ""
+
+
+class _Volume(Model, frozen=True):
+    name: str = ""
+    config_map: _VolumeOfConfigMap | None = None
+
+
 class _PodSpec(Model, frozen=True):
     containers: tuple[_Program, ...] = ()
+    volumes: tuple[_Volume, ...] = ()
 
 
 class _Template(Model, frozen=True):
@@ -127,7 +139,7 @@ class _DeploymentStatus(Model, frozen=True):
 
 
 class OurDeployment(KubeObject, frozen=True):
-    """A Deployment with the arguments of its programs, which other models leave out: they may hold secrets."""
+    """A Deployment with the arguments and volumes of its programs, which other models leave out."""
 
     spec: _DeploymentSpec = field(default_factory=_DeploymentSpec)
     status: _DeploymentStatus = field(default_factory=_DeploymentStatus)
@@ -139,6 +151,13 @@ class OurDeployment(KubeObject, frozen=True):
             if one.name == NAME and (not one.command or one.command[0].endswith(NAME)):
                 return (*one.command[1:], *one.args)
         return ()
+
+    @property
+    def config_map(self) -> str:
+        """The name of the ConfigMap with the configuration file; empty: its chart gave the rules as arguments."""
+        volumes = self.spec.template.spec.volumes
+        maps = (one.config_map.name for one in volumes if one.name == "config" and one.config_map is not None)
+        return next(maps, "") if CONFIG_ARGUMENT in self.arguments else ""
 
 
 def asked_about_pods(

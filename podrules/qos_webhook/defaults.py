@@ -1,7 +1,7 @@
 """The PriorityClass and the topology spread constraints that the webhook writes into a new pod, and its rejections.
 
 default class    the label of the Namespace, if the allowed classes include it, else the configuration
-allowed classes  only the configuration: see `podrules.qos_webhook.arguments`
+allowed classes  only the configuration: see `podrules.qos_webhook.rules`
 constraints      those that kube-scheduler would apply by itself: the Namespace's annotation, else the configuration
 for that namespace, else kube-scheduler's; none for pods with their own constraints, bound pods,
 pods of a scheduler that the configuration does not name, and namespaces that opted out
@@ -25,7 +25,7 @@ from podrules.api.controllers import HASH_LABEL
 from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME, Pod, TopologySpreadConstraint
 from podrules.api.model.selectors import LabelSelector
 from podrules.pod.priority import UnknownPriorityClass
-from podrules.qos_webhook.arguments import NamespaceRules, RuleOptions, annotated_constraints, is_allowed
+from podrules.qos_webhook.rules import PodRules, WarningLevel, annotated_constraints, is_allowed, most_specific
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import (
     LIST_DEFAULTING,
     Siblings,
@@ -64,13 +64,12 @@ class DefaultSpread(NamedTuple):
     """Why some are not added, and which are added if the configuration requests that."""
 
 
-def namespace_default(space: Space, rules: NamespaceRules) -> str:
+def namespace_default(space: Space, rules: PodRules) -> str:
     """The name of the class for pods without one; empty: they get the cluster's global default."""
-    rule = rules.of(space.name)
     label = space.labels.get(DEFAULT_CLASS_LABEL, "")
-    if label and is_allowed(label, rule.allowed_classes):
+    if label and is_allowed(label, rules.allowed_classes(space.name)):
         return label
-    return rule.default_class or ""
+    return most_specific(rules.priority_classes.defaults, space.name) or ""
 
 
 def not_given(namespace: str, unknown: UnknownPriorityClass) -> str:
@@ -78,9 +77,9 @@ def not_given(namespace: str, unknown: UnknownPriorityClass) -> str:
     return f"namespace {namespace}: its default class is not given: {unknown}"
 
 
-def disallowed(class_name: str, namespace: str, rules: NamespaceRules) -> str:
+def disallowed(class_name: str, namespace: str, rules: PodRules) -> str:
     """Why a class is not allowed in a namespace; empty: it is. Pods without a class are always allowed."""
-    allowed = rules.of(namespace).allowed_classes
+    allowed = rules.allowed_classes(namespace)
     if not class_name or is_allowed(class_name, allowed):
         return ""
     named = ", ".join(allowed or ()) or "none"
@@ -110,7 +109,7 @@ def may_get_constraints(pod: Pod, space: Space) -> bool:
 def default_spread(
     pod: Pod,
     space: Space,
-    options: RuleOptions,
+    rules: PodRules,
     of_scheduler: Callable[[str], Sequence[TopologySpreadConstraint] | None],
     siblings: Siblings,
 ) -> DefaultSpread:
@@ -119,17 +118,17 @@ def default_spread(
     Args:
         pod: The pod with its future labels and owner.
         space: Its namespace.
-        options: The webhook's options.
+        rules: The webhook's rules.
         of_scheduler: See `scheduler_defaults`.
         siblings: The objects for its selector. It may raise the errors of reading them.
     """
     if not may_get_constraints(pod, space):
         return DefaultSpread()
-    if not options.default_constraints:
+    if not rules.cluster_default_constraints.enabled:
         ignored = f"namespace {space.name}: annotation {CONSTRAINTS_ANNOTATION} is ignored"
         warning = f"{ignored}: the webhook gives no default constraints"
         return DefaultSpread(warnings=(warning,) if space.constraints else ())
-    defaults, origin, warnings = _defaults(pod, space, options, of_scheduler)
+    defaults, origin, warnings = _defaults(pod, space, rules, of_scheduler)
     constraints = build_default_constraints(pod, defaults, siblings)
     # All have the same selector: the size of one is enough to compute the total.
     size = len(constraints) * len(json.encode(as_json(constraints[0]))) if constraints else 0
@@ -137,7 +136,7 @@ def default_spread(
         left_out = f"spec.topologySpreadConstraints: {origin} are left out"
         too_long = f"with the pod's selector they have {size} bytes; at most {_MOST_BYTES} are added"
         return DefaultSpread(warnings=(*warnings, f"{left_out}: {too_long}"))
-    if options.leave_out_template_hash:
+    if rules.cluster_default_constraints.leave_out_template_hash:
         # A constraint without another term than pod-template-hash is left out.
         every: list[TopologySpreadConstraint] = []
         for entry in constraints:
@@ -147,7 +146,7 @@ def default_spread(
             if labels or expressions:
                 every.append(replace(entry, label_selector=LabelSelector(labels, expressions)))
         constraints = tuple(every)
-    if constraints and options.verbose:
+    if constraints and rules.warnings is WarningLevel.VERBOSE:
         number = "1 constraint is" if len(constraints) == 1 else f"{len(constraints)} constraints are"
         warnings += (f"spec.topologySpreadConstraints: {number} filled in, {origin}",)
     return DefaultSpread(constraints, origin if constraints else "", warnings)
@@ -156,7 +155,7 @@ def default_spread(
 def _defaults(
     pod: Pod,
     space: Space,
-    options: RuleOptions,
+    rules: PodRules,
     of_scheduler: Callable[[str], Sequence[TopologySpreadConstraint] | None],
 ) -> tuple[Sequence[TopologySpreadConstraint], str, tuple[str, ...]]:
     """The constraints, their origin in words, and warnings about an ignored annotation."""
@@ -169,7 +168,7 @@ def _defaults(
         if not isinstance(annotated, str):
             return annotated, "the namespace's defaults", ()
         warnings = (f"namespace {space.name}: annotation {CONSTRAINTS_ANNOTATION} is ignored: {annotated}",)
-    configured = options.rules.of(space.name).constraints
+    configured = most_specific(rules.cluster_default_constraints.namespaces, space.name)
     if configured is not None:
         return configured, "the namespace's defaults", warnings
     return own, "the cluster's defaults", warnings

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from tests.charts.chart import config_argument
 from tests.controlplane.binaries import Unavailable, find_go, go_environment
 from tests.controlplane.certificates import Authority
 from tests.controlplane.control_plane import ControlPlane
@@ -81,8 +82,10 @@ def ours(control_plane: ControlPlane, folder: Path) -> Iterator[Server]:
     def arguments(port: int) -> list[str | Path]:
         program = Path(sys.executable).parent / "qos-webhook"
         certificate = ("--tls-cert", folder / "tls.crt", "--tls-key", folder / "tls.key")
-        cluster = ("--kubeconfig", control_plane.admin_kubeconfig, "--scheduler-config", "kube-system/scheduler")
-        return [program, "--address", f"127.0.0.1:{port}", "--drain", "0s", *certificate, *cluster]
+        config_map = {"namespace": "kube-system", "name": "scheduler"}
+        config = config_argument({"clusterDefaultConstraints": {"configMap": config_map}}, folder / "config.yaml")
+        own = (config, "--kubeconfig", control_plane.admin_kubeconfig)
+        return [program, *own, "--address", f"127.0.0.1:{port}", "--drain", "0s", *certificate]
 
     yield from _running("qos-webhook", arguments, probe("/readyz"), folder)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from podrules.qos_webhook.rules import CONFIG_KIND
 from tests.controlplane.client import Object
 from tests.controlplane.processes import run_client
 
@@ -227,6 +228,23 @@ class Chart:
         template = ("--show-only", "templates/tests/review.yaml")
         (pod,) = yaml.safe_load_all(self.rendered(values, *template, release=release, namespace=namespace))
         return dict(pod)
+
+
+def config_of(objects: Iterable[Object]) -> dict[str, Any]:
+    """The configuration file of the program among rendered objects."""
+    (found,) = [entry for entry in of_kind("ConfigMap", objects) if entry["metadata"]["name"].endswith("-config")]
+    content: dict[str, Any] = yaml.safe_load(found["data"]["config.yaml"])
+    return content
+
+
+def config_argument(config: Mapping[str, Any], file: Path, changes: Mapping[str, Any] | None = None) -> str:
+    """The argument for a configuration file that this writes; ``changes`` replaces keys, also within a mapping."""
+    changed = {
+        key: {**config.get(key, {}), **value} if isinstance(value, Mapping) else value
+        for key, value in (changes or {}).items()
+    }
+    file.write_text(yaml.safe_dump({"kind": CONFIG_KIND, **config, **changed}))
+    return f"--config={file}"
 
 
 def of_kind(kind: str, objects: Iterable[Object]) -> list[Object]:

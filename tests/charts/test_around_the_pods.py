@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.charts.chart import CLIENTS, FULL_VALUES, HOST_NETWORK, Chart, of_kind
+from tests.charts.chart import CLIENTS, FULL_VALUES, HOST_NETWORK, Chart, config_of, of_kind
 from tests.controlplane.client import Object
 from webhook.main import parse_settings
 
@@ -198,7 +197,7 @@ def test_helm_test_calls_the_service(chart: Chart) -> None:
     assert asking["image"] == container(objects)["image"]
     name = f"{service['metadata']['name']}.{service['metadata']['namespace']}.svc"
     assert f"--url=https://{name}" in asking["args"]
-    assert f"--tls-name={name}" in container(objects)["args"]
+    assert config_of(objects)["certificate"]["kept"]["names"] == [name]
     # Otherwise the Service would select it, too.
     assert not service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
 
@@ -274,7 +273,7 @@ def test_no_program_no_helm_test(chart: Chart) -> None:
 # Client certificates
 
 
-def test_clients_are_known_by_their_certificates(chart: Chart, tmp_path: Path) -> None:
+def test_clients_are_known_by_their_certificates(chart: Chart) -> None:
     """The authorities are where the program reads them, and it has the names."""
     objects = chart.objects(CLIENTS)
     values = CLIENTS["clientAuthentication"]
@@ -282,17 +281,12 @@ def test_clients_are_known_by_their_certificates(chart: Chart, tmp_path: Path) -
     (mount,) = [mount for mount in container(objects)["volumeMounts"] if mount["name"] == "clients"]
     assert volumes["clients"]["configMap"] == {"name": values["configMap"]}
     assert mount["readOnly"] is True
-    # The program refuses a file that does not exist: here it is in another place.
-    here = tmp_path / "ca.crt"
-    here.touch()
-    given = [argument.replace(f"{mount['mountPath']}/", f"{tmp_path}/") for argument in container(objects)["args"]]
-    settings = parse_settings(given)
-    assert (settings.client_ca, settings.client_names) == (str(here), frozenset(values["names"]))
+    assert config_of(objects)["clients"] == {"caFile": f"{mount['mountPath']}/ca.crt", "names": values["names"]}
 
 
 def test_any_client_by_default(chart: Chart) -> None:
     objects = chart.objects()
-    assert parse_settings(container(objects)["args"]).client_ca is None
+    assert "clients" not in config_of(objects)
     assert "clients" not in {mount["name"] for mount in container(objects)["volumeMounts"]}
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.charts.chart import FULL_VALUES, Chart, HelmError, of_kind
+from tests.charts.chart import FULL_VALUES, Chart, HelmError, config_of, of_kind
 from tests.charts.grants import Grant, granted
 from tests.controlplane.client import Object
 
 AUTHORITY = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 CERT_MANAGER: Mapping[str, Any] = {"certificate": {"mode": "cert-manager"}}
 EXISTING = {"certificate": {"mode": "existing", "existing": {"secretName": "serving", "caBundle": AUTHORITY}}}
-FILES = ["--tls-cert=/etc/qos-webhook/tls/tls.crt", "--tls-key=/etc/qos-webhook/tls/tls.key"]
+FILES = {"certificate": "/etc/qos-webhook/tls/tls.crt", "key": "/etc/qos-webhook/tls/tls.key"}
 CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 
@@ -38,8 +38,8 @@ def test_foreign_certificate(chart: Chart, values: Mapping[str, Any], secret: st
     (container,) = pod["containers"]
     assert {"name": "tls", "secret": {"secretName": secret}} in pod["volumes"]
     assert {"name": "tls", "mountPath": "/etc/qos-webhook/tls", "readOnly": True} in container["volumeMounts"]
-    flags = ("--tls-cert", "--tls-key", "--tls-secret", "--tls-name", "--webhook-configuration", "--lease")
-    assert [argument for argument in container["args"] if argument.startswith(flags)] == FILES
+    config = config_of(objects)
+    assert (config["certificate"], config["audit"]) == ({"files": FILES}, {"intervalSeconds": 0})
     assert not of_kind("Secret", objects) + of_kind("Lease", objects)
     roles = of_kind("ClusterRole", objects) + of_kind("Role", objects)
     named = {
@@ -58,12 +58,11 @@ def test_foreign_certificate(chart: Chart, values: Mapping[str, Any], secret: st
 def test_one_replica_audits_with_a_foreign_certificate(chart: Chart, values: Mapping[str, Any]) -> None:
     """It may read its own configuration and hold its own Lease for that, and nothing more."""
     without, objects = chart.objects({**values, "auditInterval": "0s"}), chart.objects(values)
-    (deployment,), (lease,) = of_kind("Deployment", objects), of_kind("Lease", objects)
+    (lease,) = of_kind("Lease", objects)
     assert lease["metadata"]["name"] == "qos-webhook-audit"
-    (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    more = {"--webhook-configuration=qos-webhook.qos-system", "--lease=qos-system/qos-webhook-audit"}
-    assert more < set(container["args"])
     name = "qos-webhook.qos-system"
+    shared = {"configuration": name, "lease": {"namespace": "qos-system", "name": "qos-webhook-audit"}}
+    assert config_of(objects)["audit"] == {"intervalSeconds": 3600, **shared}
     assert set(granted(objects)) - set(granted(without)) == {
         Grant("", "mutatingwebhookconfigurations.admissionregistration.k8s.io", (name,), ("list",)),
         Grant("qos-system", "leases.coordination.k8s.io", ("qos-webhook-audit",), ("get", "patch")),
@@ -77,7 +76,7 @@ def test_certificate_of_the_program(chart: Chart) -> None:
     assert set(lease) == {"apiVersion", "kind", "metadata"}
     assert lease["metadata"]["name"] == secret["metadata"]["name"] == "qos-webhook-tls"
     (deployment,) = of_kind("Deployment", objects)
-    assert [volume["name"] for volume in deployment["spec"]["template"]["spec"]["volumes"]] == ["tmp"]
+    assert [volume["name"] for volume in deployment["spec"]["template"]["spec"]["volumes"]] == ["tmp", "config"]
     assert not of_kind("Certificate", objects) + of_kind("Issuer", objects)
 
 

@@ -11,25 +11,29 @@ import pytest
 import yaml
 
 from podrules import __version__
-from podrules.qos_webhook.arguments import (
-    NamespaceRule,
-    NamespaceRules,
+from podrules.admission.mutating_webhooks import CONFIG_ARGUMENT
+from podrules.qos_webhook.rules import (
+    ConstraintRules,
+    LintRules,
     ObjectRef,
+    PriorityClassRules,
     RuleMode,
-    RuleOptions,
+    WarningLevel,
     read_constraints,
+    read_rules,
 )
-from tests.charts.chart import CHART, EVENTS, FULL_VALUES, NODE_CONTROLLERS, Chart, HelmError, of_kind
+from tests.charts.chart import CHART, EVENTS, FULL_VALUES, NODE_CONTROLLERS, Chart, HelmError, config_of, of_kind
 from tests.controlplane.client import Object
-from webhook.main import parse_settings
 from webhook.settings import (
+    AuditOptions,
+    Certificate,
     ForceDeletion,
     ForceDeletionMode,
     KeptCertificate,
     LogFormat,
     LogLevel,
+    Settings,
     TlsOptions,
-    TlsVersion,
 )
 
 VALUES = [pytest.param(None, id="defaults"), pytest.param(FULL_VALUES, id="all values")]
@@ -187,90 +191,90 @@ def test_probes(chart: Chart) -> None:
     assert {(probe["scheme"], probe["port"]) for probe in asked.values()} == {("HTTPS", "https")}
 
 
-def test_arguments_by_default(chart: Chart) -> None:
+def test_configuration_file_by_default(chart: Chart) -> None:
     objects = chart.objects()
-    assert pod_spec(objects)["containers"][0]["command"] == ["qos-webhook"]
-    assert arguments(objects) == [
-        "--address=0.0.0.0:10250",
-        "--metrics-address=0.0.0.0:9090",
-        "--log-format=text",
-        "--log-level=info",
-        "--tls-min-version=VersionTLS12",
-        "--audit=1h",
-        "--drain=5s",
-        "--tls-secret=qos-system/qos-webhook-tls",
-        "--tls-name=qos-webhook.qos-system.svc",
-        "--tls-lifetime=90d",
-        "--webhook-configuration=qos-webhook.qos-system",
-        "--force-delete-mode=warn",
-        *(f"--exempt-node-controller={name}" for key in sorted(NODE_CONTROLLERS) for name in NODE_CONTROLLERS[key]),
-        "--disallowed-class=deny",
-        "--template-class=warn",
-        "--lint-spread-selectors",
-        "--warnings=usual",
-    ]
-    assert parse_settings(arguments(objects)).options == RuleOptions(default_constraints=False)
-
-
-def test_program_takes_the_arguments(chart: Chart) -> None:
-    settings = parse_settings(arguments(chart.objects(FULL_VALUES)))
-    assert settings.drain == 30
-    assert (settings.log_format, settings.log_level, settings.audit) == (LogFormat.JSON, LogLevel.DEBUG, 600)
-    assert settings.tls == TlsOptions(TlsVersion.TLS12, tuple(FULL_VALUES["tls"]["cipherSuites"]))
-    assert settings.certificate == KeptCertificate(
-        secret=ObjectRef("qos-system", "harbour-tls"),
-        names=("harbour.qos-system.svc", "qos.example.com"),
-        configuration="harbour.qos-system",
-        lifetime=12 * 3600,
-    )
-    assert settings.scheduler_config == ObjectRef("qos-system", "harbour-scheduler")
-    assert settings.write_system_defaults
-    assert settings.force_deletion == ForceDeletion(
-        mode=ForceDeletionMode.CONFIRM,
-        namespaces={
-            "qos-system": ForceDeletionMode.WARN,
-            "kube-system": ForceDeletionMode.DENY,
-            "kube-public": ForceDeletionMode.WARN,
-            "shop": ForceDeletionMode.DENY,
-        },
-        exempt_users=frozenset({"fencer", 'system:serviceaccount:ops:"fencer"'}),
-        exempt_node_controllers=frozenset(
-            {
-                *(
-                    username
-                    for name, usernames in NODE_CONTROLLERS.items()
-                    if name != "karpenter"
-                    for username in usernames
-                ),
-                "reaper",
-                'system:serviceaccount:ops:"reaper"',
-            }
+    container = pod_spec(objects)["containers"][0]
+    assert (container["command"], arguments(objects)) == (["qos-webhook"], [CONFIG_ARGUMENT])
+    settings = read_rules(config_of(objects), Settings)
+    users = frozenset(name for names in NODE_CONTROLLERS.values() for name in names)
+    assert settings == Settings(
+        address="0.0.0.0:10250",
+        metrics_address="0.0.0.0:9090",
+        drain_seconds=5,
+        certificate=Certificate(
+            kept=KeptCertificate(
+                secret=ObjectRef("qos-system", "qos-webhook-tls"),
+                names=("qos-webhook.qos-system.svc",),
+                configuration="qos-webhook.qos-system",
+                lifetime_seconds=90 * 86400,
+            )
         ),
+        audit=AuditOptions(interval_seconds=3600),
+        force_deletion=ForceDeletion(exempt_node_controllers=users),
     )
+    assert not settings.cluster_default_constraints.enabled
+    assert not list(settings.problems())
 
 
-def test_program_accepts_the_arguments_for_new_pods(chart: Chart) -> None:
+def test_configuration_file_of_all_values(chart: Chart) -> None:
+    settings = read_rules(config_of(chart.objects(FULL_VALUES)), Settings)
+    users = [name for key, names in NODE_CONTROLLERS.items() if key != "karpenter" for name in names]
     constraints = FULL_VALUES["clusterDefaultConstraints"]["namespaces"]["shop"]
-    assert parse_settings(arguments(chart.objects(FULL_VALUES))).options == RuleOptions(
-        rules=NamespaceRules(
-            {
-                "*": NamespaceRule(default_class="shop-high"),
-                "shop": NamespaceRule(
-                    default_class="shop-low",
-                    allowed_classes=("shop-low", "shop-high"),
-                    constraints=read_constraints(json.dumps(constraints)),
-                ),
-                "batch": NamespaceRule(allowed_classes=()),
-                "team-*": NamespaceRule(allowed_classes=("*",), constraints=()),
-            }
+    assert settings.cluster_default_constraints.namespaces == {
+        "shop": read_constraints(json.dumps(constraints)),
+        "team-*": (),
+    }
+    assert settings == Settings(
+        address="0.0.0.0:9443",
+        metrics_address="0.0.0.0:9191",
+        drain_seconds=30,
+        log_format=LogFormat.JSON,
+        log_level=LogLevel.DEBUG,
+        audit=AuditOptions(interval_seconds=600),
+        tls=TlsOptions(cipher_suites=tuple(FULL_VALUES["tls"]["cipherSuites"])),
+        certificate=Certificate(
+            kept=KeptCertificate(
+                secret=ObjectRef("qos-system", "harbour-tls"),
+                names=("harbour.qos-system.svc", "qos.example.com"),
+                configuration="harbour.qos-system",
+                lifetime_seconds=12 * 3600,
+            )
         ),
-        disallowed_class=RuleMode.WARN,
-        template_class=RuleMode.DENY,
-        verbose=True,
-        leave_out_template_hash=True,
-        lint_selectors=False,
-        lint_topology_keys=True,
+        force_deletion=ForceDeletion(
+            mode=ForceDeletionMode.CONFIRM,
+            namespaces={
+                "qos-system": ForceDeletionMode.WARN,
+                "kube-system": ForceDeletionMode.DENY,
+                "kube-public": ForceDeletionMode.WARN,
+                "shop": ForceDeletionMode.DENY,
+            },
+            exempt_users=frozenset({"fencer", 'system:serviceaccount:ops:"fencer"'}),
+            exempt_node_controllers=frozenset({*users, "reaper", 'system:serviceaccount:ops:"reaper"'}),
+        ),
+        cluster_default_constraints=ConstraintRules(
+            config_map=ObjectRef("qos-system", "harbour-scheduler"),
+            namespaces=settings.cluster_default_constraints.namespaces,
+            leave_out_template_hash=True,
+            write_system_defaults=True,
+        ),
+        priority_classes=PriorityClassRules(
+            defaults={"*": "shop-high", "shop": "shop-low"},
+            allowed={"shop": ("shop-low", "shop-high"), "batch": (), "team-*": ("*",)},
+            disallowed=RuleMode.WARN,
+            templates=RuleMode.DENY,
+        ),
+        lint=LintRules(spread_selectors=False, topology_keys=True),
+        warnings=WarningLevel.VERBOSE,
     )
+
+
+def test_another_configuration_makes_new_pods(chart: Chart) -> None:
+    def checksum(values: Mapping[str, Any]) -> str:
+        (deployment,) = of_kind("Deployment", chart.objects(values))
+        return str(deployment["spec"]["template"]["metadata"]["annotations"]["checksum/config"])
+
+    assert checksum({}) == checksum({"replicas": 3})
+    assert len({checksum(values) for values in ({}, {"warnings": "verbose"}, {"drainSeconds": 6})}) == 3
 
 
 def test_image(chart: Chart) -> None:
@@ -458,7 +462,7 @@ def test_events_are_side_effects_but_not_of_dry_runs(chart: Chart) -> None:
     forced = {"force-delete.kubectl-qos.io", "evictions.kubectl-qos.io", "nodes.kubectl-qos.io"}
     assert {name for name, effect in effects.items() if effect == "NoneOnDryRun"} == forced
     assert {effect for name, effect in effects.items() if name not in forced} == {"None"}
-    assert "--force-delete-events" in arguments(chart.objects(EVENTS))
+    assert config_of(chart.objects(EVENTS))["forceDeletion"]["events"] is True
 
 
 def test_values_of_the_webhook(chart: Chart) -> None:
@@ -498,8 +502,9 @@ def test_scheduler_configuration_is_rendered(chart: Chart) -> None:
 def test_scheduler_configuration_that_exists(chart: Chart, namespace: str, reference: str) -> None:
     existing = {"namespace": namespace, "name": "sched"}
     objects = chart.objects({"clusterDefaultConstraints": {"existingConfigMap": existing}})
-    assert not of_kind("ConfigMap", objects)
-    assert f"--scheduler-config={reference}" in arguments(objects)
+    assert len(of_kind("ConfigMap", objects)) == 1
+    config_map = config_of(objects)["clusterDefaultConstraints"]["configMap"]
+    assert f"{config_map['namespace']}/{config_map['name']}" == reference
 
 
 # Refusals

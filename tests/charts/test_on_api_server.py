@@ -16,7 +16,19 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from cluster_io.live.client import ClientTransport
-from tests.charts.chart import CHART, EVENTS, FULL_VALUES, HOST_NETWORK, PRODUCTION, Chart, HelmError, of_kind, only_in
+from tests.charts.chart import (
+    CHART,
+    EVENTS,
+    FULL_VALUES,
+    HOST_NETWORK,
+    PRODUCTION,
+    Chart,
+    HelmError,
+    config_argument,
+    config_of,
+    of_kind,
+    only_in,
+)
 from tests.charts.policies import mirror_pod_refusal
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
@@ -193,8 +205,8 @@ def test_life_of_a_release(control_plane: ControlPlane, chart: Chart, namespace:
         with pytest.raises(HelmError, match=r"image\.repository: .* name it: --set image\.repository="):
             helm("upgrade", "qos-webhook", CHART, values={"image": {"repository": "kubectl-qos/qos-webhook"}})
         helm("upgrade", "qos-webhook", CHART, values=values | {"drainSeconds": 5})
-        deployment = api.get("apps/v1", "Deployment", "qos-webhook", release_namespace)
-        assert "--drain=5s" in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+        config = api.get("v1", "ConfigMap", "qos-webhook-config", release_namespace)
+        assert "drainSeconds: 5\n" in config["data"]["config.yaml"]
         assert api.get("v1", "Secret", "qos-webhook-tls", release_namespace)["data"] == data
         assert bundles() == {bundle}
     finally:
@@ -522,7 +534,8 @@ def running(
         kubeconfig = control_plane.kubeconfig_for_service_account(account, release_namespace)
         started = started._replace(metrics_port=port_beside(port), kubeconfig=kubeconfig)
         own = (f"--address=127.0.0.1:{port}", f"--metrics-address=127.0.0.1:{started.metrics_port}")
-        return [*program_for_tests(container["command"][0]), *container["args"], *own, f"--kubeconfig={kubeconfig}"]
+        config = config_argument(config_of(rendered), started.log.with_suffix(".yaml"))
+        return [*program_for_tests(container["command"][0]), config, *own, f"--kubeconfig={kubeconfig}"]
 
     # The port's objects are in the list by the end of the block.
     with applied(control_plane, rendered, namespace):

@@ -114,8 +114,8 @@ class RefusedWorld(World):
 def configure(world: World, change: Callable[[Object], object]) -> None:
     """Rewrite the ConfigMap."""
     api = world.control_plane.api
-    (command,) = [arg for arg in containers(world)[0]["args"] if arg.startswith("--scheduler-config=")]
-    found = api.get("v1", "ConfigMap", command.rpartition("/")[2], world.installation.namespace)
+    name = f"{world.installation.deployment['metadata']['name']}-scheduler"
+    found = api.get("v1", "ConfigMap", name, world.installation.namespace)
     ((key, text),) = found["data"].items()
     content = yaml.safe_load(text)
     change(content)

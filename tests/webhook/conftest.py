@@ -22,13 +22,7 @@ def start_demo() -> Backend:
     """The same, for callers outside tests."""
     return start_backend(
         Settings(
-            address="127.0.0.1:0",
-            drain=0,
-            certificate=None,
-            kubeconfig=None,
             demo=True,
-            scheduler_config=None,
-            write_system_defaults=False,
             # The same as in webhook.demo.
             force_deletion=ForceDeletion(namespaces={"data": ForceDeletionMode.CONFIRM}),
         )

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from tests.charts.chart import config_argument
 from tests.controlplane.processes import Process, probe, start_on_free_port
 from tests.waiting import again_if_late
 from tests.webhook.installation import port_beside
@@ -85,21 +87,23 @@ class DemoServer:
 
 
 @contextmanager
-def running_demo(folder: Path, *arguments: str, demo: bool = True) -> Iterator[DemoServer]:
+def running_demo(folder: Path, *arguments: str, demo: bool = True, **config: Any) -> Iterator[DemoServer]:
     """Start it, and stop it when the block ends.
 
     Args:
-        folder: For its log.
+        folder: For its log and its configuration file.
         arguments: Additional arguments.
+        config: The keys of its configuration file.
         demo: Whether it uses the demo cluster, and the block waits until it is ready; otherwise until it is alive.
     """
     metrics_ports: dict[int, int] = {}
     program = Path(sys.executable).parent / "qos-webhook"
+    file = config_argument(config, folder / "webhook.yaml")
 
     def line(port: int) -> tuple[str | Path, ...]:
         metrics_ports[port] = port_beside(port)
         addresses = (f"--address=127.0.0.1:{port}", f"--metrics-address=127.0.0.1:{metrics_ports[port]}")
-        return (program, *(("--demo",) if demo else ()), "--drain=0s", *addresses, *arguments)
+        return (program, file, *(("--demo",) if demo else ()), "--drain=0s", *addresses, *arguments)
 
     ready = probe("/readyz" if demo else "/healthz")
     process, port = start_on_free_port(line, ready, log=folder / "webhook.log", timeout=_READY_SECONDS)

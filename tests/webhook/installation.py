@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
-from tests.charts.chart import with_image
+from podrules.admission.mutating_webhooks import CONFIG_ARGUMENT
+from tests.charts.chart import config_argument, config_of, with_image
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import Process, free_port, probe, run_client, start_on_free_port
 
 _ROOT = Path(__file__).resolve().parents[2]
+NO_AUDIT: Mapping[str, Any] = {"audit": {"intervalSeconds": 0}}
+"""Keys of the configuration file."""
 CHART = _ROOT / "charts" / "qos-webhook"
 _READY_SECONDS = 120
 _BESIEGED = "SIEGE" in os.environ
@@ -148,17 +151,25 @@ class Installation:
         assert len(found) == 1
         return found[0]
 
-    def start_replica(self, *more: str, until: str = "/readyz") -> Replica:
+    def start_replica(self, *more: str, config: Mapping[str, Any] | None = None, until: str = "/readyz") -> Replica:
         """Run the container's command with a token of its ServiceAccount, and wait until it is ready.
 
         Args:
-            more: Arguments that override the container's own.
+            more: Additional arguments, which replace values of the file.
+            config: Keys of the configuration file that differ from the chart's.
             until: The path that must answer 200.
         """
         self._count += 1
         pod = self.deployment["spec"]["template"]["spec"]
         container = pod["containers"][0]
         command: list[str] = [*container["command"], *container.get("args", [])]
+        # A release before the file has arguments only.
+        if CONFIG_ARGUMENT in command:
+            name = f"{self.deployment['metadata']['name']}-config"
+            stored = self._control_plane.api.get("v1", "ConfigMap", name, self.namespace)
+            file = self.folder / f"{self.release}-{self._count}.yaml"
+            command.remove(CONFIG_ARGUMENT)
+            command.append(config_argument(config_of([stored]), file, config))
         kubeconfig = self._control_plane.kubeconfig_for_service_account(pod["serviceAccountName"], self.namespace)
 
         metrics_ports: dict[int, int] = {}

@@ -107,7 +107,7 @@ def world(control_plane_binaries: Binaries, helm: Path, tmp_path_factory: pytest
             "forceDeletion": {"mode": "deny", "namespaces": {"warned": "warn"}, "events": True},
         }
         installation.install(with_image(chart_values(balancer.port, ZONE, **own)))
-        replica = installation.start_replica(f"--client-ca={files.ca}")
+        replica = installation.start_replica(config={"clients": {"caFile": str(files.ca)}})
         stack.callback(lambda: stop_all([replica.process], timeout=2))
         balancer.add(replica.port)
         made = World(control_plane, replica, audit_log)

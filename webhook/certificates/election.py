@@ -23,7 +23,7 @@ from cluster_io.live.reflector import CachedMeta, StreamTransport
 from cluster_io.live.responses import ChangeAnswer
 from podrules.api.model.base import Model
 from podrules.api.model.decode import DecodeError, from_json
-from podrules.qos_webhook.arguments import ObjectRef
+from podrules.qos_webhook.rules import ObjectRef
 
 
 class MonotonicClock(Protocol):

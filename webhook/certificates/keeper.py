@@ -142,7 +142,7 @@ class CertificateKeeper:
         self._clock = clock
         self._elapsed = elapsed or RealTime()
         self._secret_path = _SECRETS.path(settings.secret.namespace, settings.secret.name)
-        self._lifetime = timedelta(seconds=settings.lifetime)
+        self._lifetime = timedelta(seconds=settings.lifetime_seconds)
         self._hosts = {canonical_name(name.lower()) for name in settings.names}
         self._changed = threading.Event()
         self._stopped = False
@@ -170,7 +170,7 @@ class CertificateKeeper:
             transport,
             settings.secret,
             identity=own_identity(),
-            duration=min(_MAX_LEASE_SECONDS, max(1, math.ceil(_LEASE * settings.lifetime))),
+            duration=min(_MAX_LEASE_SECONDS, max(1, math.ceil(_LEASE * settings.lifetime_seconds))),
             clock=clock,
             on_change=self._changed.set,
             elapsed=self._elapsed,

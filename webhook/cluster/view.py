@@ -24,7 +24,7 @@ from cluster_io.source import Source
 from podrules.api.model.pod import Pod, TopologySpreadConstraint
 from podrules.api.model.policy import PriorityClass
 from podrules.node.reachability import ReachableNode
-from podrules.qos_webhook.arguments import RuleOptions
+from podrules.qos_webhook.rules import PodRules
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import Siblings
 from webhook.cluster.cached import (
     CachedController,
@@ -47,7 +47,7 @@ _LIVE_EFFORT: Final = 1 << 20
 
 _LOG: Final = logging.getLogger(__name__)
 _DEFAULT_FORCE_DELETION: Final = ForceDeletion()
-_DEFAULT_OPTIONS: Final = RuleOptions()
+_DEFAULT_OPTIONS: Final = PodRules()
 _CACHED_NAMESPACES: Final[Kind[Any]] = replace(NAMESPACES, model=CachedNamespace)
 
 T = TypeVar("T", bound=CachedObject)
@@ -64,7 +64,7 @@ class Cluster:
         now: Callable[[], datetime],
         force_deletion: ForceDeletion = _DEFAULT_FORCE_DELETION,
         *,
-        options: RuleOptions = _DEFAULT_OPTIONS,
+        options: PodRules = _DEFAULT_OPTIONS,
         knows_clients: bool = False,
         deadline: float | None = None,
         recent_classes: RecentClasses | None = None,

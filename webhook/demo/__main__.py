@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
+from importlib.resources import as_file, files
 from typing import IO, Any, Final
 
 _START_SECONDS: Final = 120
@@ -50,9 +50,12 @@ def _serving(log: IO[bytes]) -> Iterator[http.client.HTTPSConnection | None]:
         if sys.platform != "linux":
             # On other systems it could not.
             held.close()
+        config = files("webhook.demo").joinpath("config.yaml")
         serve = [sys.executable, "-m", "webhook.main", "--demo", f"--address=127.0.0.1:{port}", "--drain=0s"]
-        serve.append("--force-delete-mode=data=confirm")
-        with subprocess.Popen(serve, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as server:
+        with (
+            as_file(config) as file,
+            subprocess.Popen([*serve, f"--config={file}"], stdin=subprocess.DEVNULL, stdout=log, stderr=log) as server,
+        ):
             connection = _connected(server, port)
             try:
                 yield connection

@@ -20,8 +20,8 @@ from podrules.pod.priority import (
     default_priority_class,
     resolve_priority,
 )
-from podrules.qos_webhook.arguments import RuleMode
 from podrules.qos_webhook.defaults import disallowed, namespace_default, not_given
+from podrules.qos_webhook.rules import RuleMode, WarningLevel
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import Request, old_object
 from webhook.reviews.new_pod import NewPod
@@ -76,7 +76,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 def default_priority(new: NewPod, cluster: Cluster) -> Answer:
     """Patch the fields of its class that a new pod lacks."""
-    pod, name = new.pod, namespace_default(new.namespace.space, cluster.options.rules)
+    pod, name = new.pod, namespace_default(new.namespace.space, cluster.options)
     if not name or name == pod.spec.priority_class_name:
         return _resolve(pod, cluster)
     classes = cluster.recent_classes()
@@ -114,10 +114,10 @@ def refuse_unknown_class(seen: PartialObject[Pod], cluster: Cluster) -> Answer:
 def refuse_disallowed_class(seen: PartialObject[Pod], cluster: Cluster) -> Answer:
     """Refuse a class that the pod's namespace does not allow, or warn, as configured."""
     pod = seen.object
-    problem = disallowed(pod.spec.priority_class_name, pod.metadata.namespace, cluster.options.rules)
+    problem = disallowed(pod.spec.priority_class_name, pod.metadata.namespace, cluster.options)
     if not problem:
         return ALLOWED
-    if cluster.options.disallowed_class is RuleMode.WARN:
+    if cluster.options.priority_classes.disallowed is RuleMode.WARN:
         return Answer(warnings=(f"spec.priorityClassName: {problem}",))
     return denied(f'pods "{pod.metadata.name or pod.metadata.generate_name}" is forbidden: {problem}')
 
@@ -183,7 +183,7 @@ def _patch(pod: Pod, resolved: ResolvedPriority) -> tuple[PatchOperation, ...]:
 
 def _default_warnings(resolved: ResolvedPriority, origin: str, cluster: Cluster) -> tuple[str, ...]:
     """The warning about the filled-in default, if the configuration enables such warnings."""
-    if not cluster.options.verbose:
+    if cluster.options.warnings is not WarningLevel.VERBOSE:
         return ()
     filled_in = f"{resolved.priority_class_name} (priority {resolved.priority}, {resolved.preemption_policy})"
     return (f"spec.priorityClassName: {filled_in} is filled in, {origin}",)
@@ -225,7 +225,7 @@ def check_class_of_template(review: TemplateReview, cluster: Cluster) -> Answer:
     text = f"{path}.spec.priorityClassName: {problem.text}{consequence}{problem.near}"
     if (
         problem.refused
-        and cluster.options.template_class is RuleMode.DENY
+        and cluster.options.priority_classes.templates is RuleMode.DENY
         and not _keeps_class(request, workload, name)
     ):
         group = f".{request.resource.group}" if request.resource.group else ""
@@ -237,14 +237,14 @@ def check_class_of_template(review: TemplateReview, cluster: Cluster) -> Answer:
 def _problem(name: str, namespace: str, cluster: Cluster) -> _Problem | None:
     if name and not _exists(name, cluster):
         return _Problem(str(UnknownPriorityClass(name)), did_you_mean(name, cluster.priority_classes()), refused=True)
-    text = disallowed(name or _default(namespace, cluster), namespace, cluster.options.rules)
-    return _Problem(text, "", cluster.options.disallowed_class is RuleMode.DENY) if text else None
+    text = disallowed(name or _default(namespace, cluster), namespace, cluster.options)
+    return _Problem(text, "", cluster.options.priority_classes.disallowed is RuleMode.DENY) if text else None
 
 
 def _default(namespace: str, cluster: Cluster) -> str:
     """The class of pods that name none, if it exists; otherwise empty."""
     classes = cluster.priority_classes()
-    name = namespace_default(cluster.namespace(namespace).space, cluster.options.rules)
+    name = namespace_default(cluster.namespace(namespace).space, cluster.options)
     if name in classes:
         return name
     default = default_priority_class(classes.values())

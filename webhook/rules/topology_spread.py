@@ -106,12 +106,12 @@ def _problems(
     pod: Pod | PodTemplateSpec, path: str, cluster: Cluster, added: frozenset[str]
 ) -> Iterator[Callable[[], str]]:
     """Yield a function for each problem that returns its text, because wording takes more time than detection."""
-    options = cluster.options
-    keys = cluster.node_label_keys() if options.lint_topology_keys else frozenset()
+    lint = cluster.options.lint
+    keys = cluster.node_label_keys() if lint.topology_keys else frozenset()
     unknown: set[str] = set()
     for index, constraint in enumerate(pod.spec.topology_spread_constraints[:_MAX_CONSTRAINTS]):
         place = f"{path}[{index}]"
-        missed = selector_misses(constraint, pod.metadata.labels, added) if options.lint_selectors else None
+        missed = selector_misses(constraint, pod.metadata.labels, added) if lint.spread_selectors else None
         if missed is not None:
             yield partial(_missed, missed, place)
         # A cluster without nodes, such as one that starts them on demand, does not show which labels they will have.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from podrules.qos_webhook.arguments import EVERY_CLASS, RuleMode
+from podrules.qos_webhook.rules import EVERY_CLASS, RuleMode
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import Request
 from webhook.reviews.response import Answer, denied
@@ -63,14 +63,14 @@ def _strictest_rule(request: Request, cluster: Cluster) -> str:
             strict = not cluster.force_deletion.modes.isdisjoint(_STRICT) and not may_delete_nodes(request, cluster)
             return "the configuration refuses force deletions, and deleting a Node causes them" if strict else ""
         case (group, resource, "", "CREATE" | "UPDATE") if (group, resource) in WORKLOADS_WITH_TEMPLATES:
-            if cluster.options.template_class is RuleMode.WARN:
+            if cluster.options.priority_classes.templates is RuleMode.WARN:
                 return ""
             return _class_rule(request.namespace, cluster) or "templates with an unknown PriorityClass are refused"
     return ""
 
 
 def _class_rule(namespace: str, cluster: Cluster) -> str:
-    allowed = cluster.options.rules.of(namespace).allowed_classes
-    if cluster.options.disallowed_class is RuleMode.WARN or allowed is None or EVERY_CLASS in allowed:
+    allowed = cluster.options.allowed_classes(namespace)
+    if cluster.options.priority_classes.disallowed is RuleMode.WARN or allowed is None or EVERY_CLASS in allowed:
         return ""
     return f"namespace {namespace} allows only these PriorityClasses: {', '.join(allowed) or 'none'}"

@@ -141,10 +141,10 @@ def _receive(
         # Refuse a client certificate without one of these names; TLS has already checked the authority.
         certificate = environ["gunicorn.socket"].getpeercert()
         if not certificate:
-            abort(401, "show a client certificate of an authority in --client-ca")
+            abort(401, "show a client certificate of an authority in clients.caFile")
         if not is_accepted(certificate, client_names):
             common = _common_names(certificate)
-            abort(403, f"common name {', '.join(common) or '(none)'} is not one of --client-name")
+            abort(403, f"common name {', '.join(common) or '(none)'} is not one of clients.names")
     found = _TIMEOUT.search(environ["QUERY_STRING"])
     timeout = PATIENCE_SECONDS if found is None else min(int(found[1]), _MAX_PATIENCE)
     body = read_body(environ)

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from msgspec.structs import replace
+
 from cluster_io.errors import Unreachable
 from cluster_io.in_memory import MemorySource
 from cluster_io.kinds import CONFIG_MAPS
@@ -15,7 +17,7 @@ from cluster_io.live.reflector import Reflector, StreamTransport
 from cluster_io.live.responses import Response
 from podrules.api.model.decode import from_object
 from podrules.api.model.workload import ConfigMap
-from podrules.qos_webhook.arguments import ObjectRef
+from podrules.qos_webhook.rules import ObjectRef
 from webhook.certificates.election import Election, WritingTransport, own_identity
 from webhook.certificates.keeper import CertificateKeeper
 from webhook.certificates.pair import make_pair
@@ -25,7 +27,7 @@ from webhook.cluster.view import Cluster, live_sources
 from webhook.reviews.events import Events
 from webhook.serving.audit import Audit
 from webhook.serving.metrics import Metrics
-from webhook.settings import CertificateFiles, KeptCertificate, Settings, SharedObjects
+from webhook.settings import Settings
 
 _REQUEST_SECONDS: Final = 10.0
 _LONGEST_ANSWER: Final = 16 << 20
@@ -66,17 +68,18 @@ def start_backend(settings: Settings, metrics: Metrics | None = None) -> Backend
         Unreachable: there is no configuration for a cluster.
         OSError: certificate files cannot be read, or are not a certificate with its key.
     """
-    serving = ServingContext(settings.client_ca, settings.tls)
+    serving = ServingContext(settings.clients.ca_file, settings.tls)
     files = None
-    if isinstance(settings.certificate, CertificateFiles):
-        files = WatchedFiles(settings.certificate, serving)
+    if settings.certificate.files is not None:
+        files = WatchedFiles(settings.certificate.files, serving)
         _in_thread(files.run)
     else:
         # Until the kept one arrives, clients that verify it do not connect, but the kubelet's probes do.
         stand_in = make_pair(_STAND_IN_NAMES, now=datetime.now(UTC), lifetime=timedelta(days=3650))
         serving.load(stand_in.certificate, stand_in.key)
     note = metrics.note_configuration if metrics is not None else lambda _: None
-    spread = SpreadDefaults(write_system_defaults=settings.write_system_defaults, note=note)
+    defaults = settings.cluster_default_constraints
+    spread = SpreadDefaults(write_system_defaults=defaults.write_system_defaults, note=note)
     if settings.demo:
         return _demo(settings, spread, serving, files)
     certificate: Certificate | None = files
@@ -90,14 +93,16 @@ def start_backend(settings: Settings, metrics: Metrics | None = None) -> Backend
         longest=_LONGEST_ANSWER,
     )
     transport, live = connect(), connect(most=_LIVE_BYTES)
-    caches = Caches.over(transport, node_labels=settings.options.lint_topology_keys)
-    reflectors = caches.kept(default_constraints=settings.options.default_constraints)
-    if settings.scheduler_config is not None:
+    caches = Caches.over(transport, node_labels=settings.lint.topology_keys)
+    reflectors = caches.kept(default_constraints=defaults.enabled)
+    if defaults.config_map is not None:
         spread.missing = True
-        reflectors.append(_scheduler_config(transport, settings.scheduler_config, spread))
+        reflectors.append(_scheduler_config(transport, defaults.config_map, spread))
     keeper = None
-    if isinstance(settings.certificate, KeptCertificate):
-        certificate = keeper = CertificateKeeper(transport, settings.certificate, serving)
+    audited, lease = settings.audit.configuration, settings.audit.lease
+    if (kept := settings.certificate.kept) is not None:
+        audited, lease = audited or kept.configuration, kept.secret
+        certificate = keeper = CertificateKeeper(transport, kept, serving)
         reflectors.extend(keeper.watched)
         _in_thread(keeper.run)
     for reflector in reflectors:
@@ -114,29 +119,27 @@ def start_backend(settings: Settings, metrics: Metrics | None = None) -> Backend
         spread,
         lambda: datetime.now(UTC),
         settings.force_deletion,
-        options=settings.options,
-        knows_clients=settings.client_ca is not None,
+        options=settings,
+        knows_clients=settings.clients.ca_file is not None,
     )
-    if metrics is not None and settings.audit and settings.release is not None:
-        elected = _elected(transport, settings.release, keeper)
-        audit = Audit(transport, cluster, metrics, elected, configuration=settings.release.configuration)
-        _in_thread(lambda: audit.run(waiting_for, settings.audit))
+    interval = settings.audit.interval_seconds
+    if metrics is not None and interval and audited is not None and lease is not None:
+        audit = Audit(transport, cluster, metrics, _elected(transport, lease, keeper), configuration=audited)
+        _in_thread(lambda: audit.run(waiting_for, interval))
     events = None
-    if metrics is not None and settings.force_delete_events:
+    if metrics is not None and settings.force_deletion.events:
         events = Events(transport, metrics.count_event)
         _in_thread(events.run)
     return Backend(cluster, waiting_for, serving, certificate, reflectors, events)
 
 
-def _elected(
-    transport: WritingTransport, release: SharedObjects, keeper: CertificateKeeper | None
-) -> Callable[[], bool]:
+def _elected(transport: WritingTransport, lease: ObjectRef, keeper: CertificateKeeper | None) -> Callable[[], bool]:
     """Return a function that says whether this replica is elected: the one that writes the certificate, if one does."""
     if keeper is not None:
         return lambda: keeper.elected
     election = Election(
         transport,
-        release.lease,
+        lease,
         identity=own_identity(),
         duration=_LEASE_SECONDS,
         clock=lambda: datetime.now(UTC),
@@ -166,7 +169,7 @@ def _demo(
     from cluster_io.demo import DEMO_NOW, demo_objects
 
     objects = demo_objects()
-    caches = Caches.over(_Nowhere(), node_labels=settings.options.lint_topology_keys)
+    caches = Caches.over(_Nowhere(), node_labels=settings.lint.topology_keys)
     config = _scheduler_config(_Nowhere(), DEMO_SCHEDULER_CONFIG, spread)
     reflectors: list[Reflector[Any]] = [*caches, config]
     for reflector in reflectors:
@@ -176,6 +179,7 @@ def _demo(
             for entry in objects
             if (entry["apiVersion"], entry["kind"]) == (kind.api_version, kind.kind)
         )
+    constraints = replace(settings.cluster_default_constraints, config_map=DEMO_SCHEDULER_CONFIG)
     now = datetime.fromisoformat(DEMO_NOW)
     source = MemorySource(objects, description="the demo cluster", now=now)
     cluster = Cluster(
@@ -184,7 +188,7 @@ def _demo(
         spread,
         lambda: now,
         settings.force_deletion,
-        options=settings.options,
+        options=replace(settings, cluster_default_constraints=constraints),
         # The demo cluster has no private data.
         knows_clients=True,
     )

@@ -174,7 +174,7 @@ class _Worker(GeventWorker):
         """End after the drain time: until then the Service may still send connections here."""
         server = cast("Server", self.app)
         server.draining = True
-        gevent.spawn_later(server.settings.drain, super().handle_exit, sig, frame)
+        gevent.spawn_later(server.settings.drain_seconds, super().handle_exit, sig, frame)
 
     @property
     def _connections(self) -> Connections:
@@ -231,7 +231,7 @@ class Server(BaseApplication):
             # No trusted proxy is between the API server and this program.
             "forwarded_allow_ips": "",
             "keepalive": _KEEP_ALIVE_SECONDS,
-            "graceful_timeout": int(self.settings.drain) + _FINISH_SECONDS,
+            "graceful_timeout": int(self.settings.drain_seconds) + _FINISH_SECONDS,
             "control_socket_disable": True,
             "proc_name": "qos-webhook",
             # gunicorn treats connections as TLS if it is given a file; `Listener` never reads it.
@@ -269,7 +269,7 @@ class Server(BaseApplication):
             print(f"error: {error}", file=sys.stderr)
             sys.exit(Arbiter.WORKER_BOOT_ERROR)
         self.certificate = certificate = backend.certificate
-        names = self.settings.client_names if self.settings.client_ca is not None else None
+        names = self.settings.clients.names if self.settings.clients.ca_file is not None else None
         self.make_listener = partial(
             Listener,
             context=backend.serving.context,

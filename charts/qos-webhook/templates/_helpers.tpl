@@ -187,32 +187,6 @@ matchExpressions:
   {{- end }}
 {{- end -}}
 
-{{/*
-The program's arguments for force deletions. It reviews all Nodes: pods of an excluded namespace cause at most a warning,
-unless the values name the namespace.
-*/}}
-{{- define "qos-webhook.forceDeletionArguments" -}}
-{{- $modes := dict -}}
-{{- if ne .Values.forceDeletion.mode "warn" -}}
-{{- range prepend .Values.webhook.excludedNamespaces .Release.Namespace -}}
-{{- $_ := set $modes . "warn" -}}
-{{- end -}}
-{{- end -}}
-- --force-delete-mode={{ .Values.forceDeletion.mode }}
-{{- range $namespace, $mode := mergeOverwrite $modes .Values.forceDeletion.namespaces }}
-- --force-delete-mode={{ $namespace }}={{ $mode }}
-{{- end }}
-{{- range .Values.forceDeletion.exemptUsers }}
-- {{ printf "--exempt-user=%s" . | quote }}
-{{- end }}
-{{- range include "qos-webhook.nodeControllers" . | fromJsonArray }}
-- {{ printf "--exempt-node-controller=%s" . | quote }}
-{{- end }}
-{{- if .Values.forceDeletion.events }}
-- --force-delete-events
-{{- end }}
-{{- end -}}
-
 {{/* Usernames of controllers that delete Nodes as part of their work, a JSON list. */}}
 {{- define "qos-webhook.nodeControllers" -}}
 {{- $users := list -}}
@@ -259,34 +233,88 @@ NoneOnDryRun
 {{- end -}}
 {{- end -}}
 
-{{/* The program's arguments for new pods and workloads. */}}
-{{- define "qos-webhook.podArguments" -}}
-{{- with .Values.clusterDefaultConstraints -}}
-{{- range $namespace, $constraints := .namespaces }}
-- {{ printf "--default-constraints=%s=%s" $namespace (toJson $constraints) | quote }}
+{{/* A time such as `90d` in seconds. */}}
+{{- define "qos-webhook.seconds" -}}
+{{- $units := dict "s" 1 "m" 60 "h" 3600 "d" 86400 -}}
+{{- mul (regexFind "^[0-9]+" . | int64) (get $units (regexFind "[smhd]$" .)) -}}
+{{- end -}}
+
+{{/*
+The program's configuration file. It reviews all Nodes: pods of an excluded namespace cause at most a warning, unless the
+values name the namespace.
+*/}}
+{{- define "qos-webhook.config" -}}
+apiVersion: kubectl-qos.io/v1
+kind: QosWebhookConfiguration
+address: 0.0.0.0:{{ .Values.containerPort }}
+{{- if .Values.metrics.enabled }}
+metricsAddress: 0.0.0.0:{{ .Values.metrics.port }}
 {{- end }}
-{{- if .annotations }}
-- --constraints-from-annotations
+drainSeconds: {{ .Values.drainSeconds }}
+logFormat: {{ .Values.logFormat }}
+logLevel: {{ .Values.logLevel }}
+tls:
+  {{- toYaml .Values.tls | nindent 2 }}
+certificate:
+  {{- if eq .Values.certificate.mode "self" }}
+  kept:
+    secret:
+      namespace: {{ .Release.Namespace }}
+      name: {{ include "qos-webhook.certificateSecret" . }}
+    names:
+      {{- include "qos-webhook.certificateNames" . | nindent 6 }}
+    configuration: {{ include "qos-webhook.clusterName" . }}
+    lifetimeSeconds: {{ include "qos-webhook.seconds" .Values.certificate.lifetime }}
+  {{- else }}
+  files:
+    certificate: /etc/qos-webhook/tls/tls.crt
+    key: /etc/qos-webhook/tls/tls.key
+  {{- end }}
+audit:
+  intervalSeconds: {{ include "qos-webhook.seconds" .Values.auditInterval }}
+  {{- if and (ne .Values.certificate.mode "self") (include "qos-webhook.lease" .) }}
+  configuration: {{ include "qos-webhook.clusterName" . }}
+  lease:
+    namespace: {{ .Release.Namespace }}
+    name: {{ include "qos-webhook.lease" . }}
+  {{- end }}
+{{- with .Values.clientAuthentication }}
+{{- if .configMap }}
+clients:
+  caFile: /etc/qos-webhook/clients/ca.crt
+  names:
+    {{- toYaml .names | nindent 4 }}
+{{- else if .names }}
+{{- fail "clientAuthentication.configMap: names belong to certificates: name the ConfigMap with the authorities that sign them, or leave clientAuthentication.names empty" }}
 {{- end }}
-{{- if .leaveOutTemplateHash }}
-- --leave-out-template-hash
 {{- end }}
-{{- end }}
-{{- with .Values.priorityClasses }}
-{{- range $namespace, $name := .defaults }}
-- {{ printf "--default-class=%s=%s" $namespace $name | quote }}
-{{- end }}
-{{- range $namespace, $names := .allowed }}
-- {{ printf "--allowed-classes=%s=%s" $namespace (join "," $names) | quote }}
-{{- end }}
-- --disallowed-class={{ .disallowed }}
-- --template-class={{ .templates }}
-{{- end }}
-- --{{ ternary "" "no-" .Values.lint.spreadSelectors }}lint-spread-selectors
-{{- if .Values.lint.topologyKeys }}
-- --lint-topology-keys
-{{- end }}
-- --warnings={{ .Values.warnings }}
+forceDeletion:
+  mode: {{ .Values.forceDeletion.mode }}
+  {{- $modes := dict }}
+  {{- if ne .Values.forceDeletion.mode "warn" }}
+  {{- range prepend .Values.webhook.excludedNamespaces .Release.Namespace }}
+  {{- $_ := set $modes . "warn" }}
+  {{- end }}
+  {{- end }}
+  namespaces:
+    {{- mergeOverwrite $modes .Values.forceDeletion.namespaces | toYaml | nindent 4 }}
+  exemptUsers:
+    {{- toYaml .Values.forceDeletion.exemptUsers | nindent 4 }}
+  exemptNodeControllers:
+    {{- include "qos-webhook.nodeControllers" . | fromJsonArray | toYaml | nindent 4 }}
+  events: {{ .Values.forceDeletion.events }}
+clusterDefaultConstraints:
+  {{- with include "qos-webhook.schedulerConfigMap" . }}
+  configMap:
+    namespace: {{ splitList "/" . | first }}
+    name: {{ splitList "/" . | last }}
+  {{- end }}
+  {{- omit .Values.clusterDefaultConstraints "schedulerConfiguration" "existingConfigMap" | toYaml | nindent 2 }}
+priorityClasses:
+  {{- toYaml .Values.priorityClasses | nindent 2 }}
+lint:
+  {{- toYaml .Values.lint | nindent 2 }}
+warnings: {{ .Values.warnings }}
 {{- end -}}
 
 {{/* A kubelet creates a mirror pod to report a static pod that already runs. */}}
@@ -426,46 +454,6 @@ stored without the webhook. Empty: no Lease.
 {{- fail (printf "certificate.lifetime: %s is less than cert-manager's minimum: at least 1h" $given) -}}
 {{- end -}}
 {{- printf "%dh" $hours -}}
-{{- end -}}
-
-{{/* The program's arguments for its certificate. */}}
-{{- define "qos-webhook.certificateArguments" -}}
-{{- if eq .Values.certificate.mode "self" -}}
-- --tls-secret={{ .Release.Namespace }}/{{ include "qos-webhook.certificateSecret" . }}
-{{- range include "qos-webhook.certificateNames" . | fromYamlArray }}
-- --tls-name={{ . }}
-{{- end }}
-- --tls-lifetime={{ .Values.certificate.lifetime }}
-- --webhook-configuration={{ include "qos-webhook.clusterName" . }}
-{{- else -}}
-- --tls-cert=/etc/qos-webhook/tls/tls.crt
-- --tls-key=/etc/qos-webhook/tls/tls.key
-{{- with include "qos-webhook.lease" . }}
-- --webhook-configuration={{ include "qos-webhook.clusterName" $ }}
-- --lease={{ $.Release.Namespace }}/{{ . }}
-{{- end }}
-{{- end }}
-{{- end -}}
-
-{{/* certificate.lifetime in seconds. */}}
-{{- define "qos-webhook.lifetimeSeconds" -}}
-{{- $lifetime := .Values.certificate.lifetime -}}
-{{- $units := dict "s" 1 "m" 60 "h" 3600 "d" 86400 -}}
-{{- mul (regexFind "^[0-9]+" $lifetime | int) (get $units (regexFind "[smhd]$" $lifetime)) -}}
-{{- end -}}
-
-{{/* The program's arguments for clients that may send reviews. */}}
-{{- define "qos-webhook.clientArguments" -}}
-{{- with .Values.clientAuthentication -}}
-{{- if .configMap -}}
-- --client-ca=/etc/qos-webhook/clients/ca.crt
-{{- range .names }}
-- {{ printf "--client-name=%s" . | quote }}
-{{- end }}
-{{- else if .names -}}
-{{- fail "clientAuthentication.configMap: names belong to certificates: name the ConfigMap with the authorities that sign them, or leave clientAuthentication.names empty" -}}
-{{- end -}}
-{{- end -}}
 {{- end -}}
 
 {{/*

@@ -88,7 +88,7 @@ def test_K_default_covers_all_read_only_commands() -> None:
     assert (role["kind"], role["metadata"]["name"]) == ("ClusterRole", "kubectl-qos")
     assert verbs.pop("configmaps") == {"get"}
     [named] = [rule for rule in role["rules"] if "resourceNames" in rule]
-    assert (named["resources"], named["resourceNames"]) == (["configmaps"], ["kube-scheduler", "qos-webhook-scheduler"])
+    assert (named["resources"], named["resourceNames"]) == (["configmaps"], ["kube-scheduler", "qos-webhook-config", "qos-webhook-scheduler"])
     assert set(map(frozenset, verbs.values())) == {frozenset({"get", "list", "watch"})}
     assert {"pods", "events", "nodes.metrics.k8s.io"} <= set(verbs)
     assert not {"secrets", KUBELETS} & set(verbs)
@@ -126,7 +126,7 @@ def test_K_in_one_namespace_the_webhook_is_read_by_name() -> None:
     [whole, *_] = _roles("place", "-n", "shop")
     named = {rule["resources"][0]: rule for rule in whole["rules"] if "resourceNames" in rule}
     assert {one: (rule["resourceNames"], rule["verbs"]) for one, rule in named.items()} == {
-        "configmaps": (["kube-scheduler", "qos-webhook-scheduler"], ["get"]),
+        "configmaps": (["kube-scheduler", "qos-webhook-config", "qos-webhook-scheduler"], ["get"]),
         "deployments": (["qos-webhook"], ["get"]),
     }
     assert not [rule for role in _roles("died", "-n", "shop") for rule in role["rules"] if "resourceNames" in rule]

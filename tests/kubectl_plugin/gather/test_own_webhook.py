@@ -21,6 +21,7 @@ from kubectl_plugin.gather.field_validation import ValidDocument
 from kubectl_plugin.gather.manifest_pods import PodManifest, read_manifests
 from kubectl_plugin.options import ClusterOptions, Validation
 from podrules.admission.admitted_pod import AdmissionObjects, admitted_by_server
+from podrules.admission.mutating_webhooks import CONFIG_ARGUMENT
 from podrules.api.model.decode import from_object
 from podrules.api.model.policy import PriorityClass
 from tests.controlplane.client import Object
@@ -30,6 +31,7 @@ from tests.objects import raw_node, raw_pod, raw_priority_class, raw_service_acc
 NAMES: Final = "kubernetes.io/metadata.name"
 ZONE: Final = {"maxSkew": 2, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"}
 RACK: Final = {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "ScheduleAnyway"}
+DEFAULT: Final = {"priorityClasses": {"defaults": {"billing": "billing-batch"}}}
 CLASSES: Final = (
     raw_priority_class("billing-batch", -50),
     raw_priority_class("billing-high", 9000, preemptionPolicy="Never"),
@@ -66,22 +68,32 @@ def configuration(kind: str, *entries: Object) -> Object:
     return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": meta, "webhooks": [*entries]}
 
 
-def deployment(*arguments: str, ready: int = 2) -> Object:
-    container = {"name": "qos-webhook", "image": "w", "args": ["--address=0.0.0.0:10250", *arguments]}
-    made = raw_workload("Deployment", "rules", "qos", pod_spec={"containers": [container]})
+def deployment(ready: int = 2) -> Object:
+    container = {"name": "qos-webhook", "image": "w", "args": [CONFIG_ARGUMENT]}
+    volumes = [{"name": "tmp", "emptyDir": {}}, {"name": "config", "configMap": {"name": "rules-config"}}]
+    made = raw_workload("Deployment", "rules", "qos", pod_spec={"containers": [container], "volumes": volumes})
     made["metadata"]["labels"] = {"app.kubernetes.io/name": "qos-webhook"}
     return {**made, "status": {"readyReplicas": ready, "replicas": 2}}
 
 
-def installed(*arguments: str, ready: int = 2, **more: Any) -> list[Object]:
-    """The webhook with these arguments, in an empty cluster of one node."""
+def config_map(keys: Mapping[str, Any] | str) -> Object:
+    """The ConfigMap with the configuration file, by its keys or as text."""
+    content = {"apiVersion": "kubectl-qos.io/v1", "kind": "QosWebhookConfiguration", "drainSeconds": 5}
+    text = keys if isinstance(keys, str) else yaml.safe_dump({**content, **keys})
+    meta = {"name": "rules-config", "namespace": "qos"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"config.yaml": text}}
+
+
+def installed(keys: Mapping[str, Any] | str = {}, *, ready: int = 2, **more: Any) -> list[Object]:  # it is not changed
+    """The webhook with these keys in its file, in an empty cluster of one node."""
     return [
         NODE,
         *CLASSES,
         space("qos"),
         configuration("MutatingWebhookConfiguration", entry("pods.mutate.kubectl-qos.io", **more)),
         configuration("ValidatingWebhookConfiguration", entry("pods.validate.kubectl-qos.io", **more)),
-        deployment(*arguments, ready=ready),
+        deployment(ready),
+        config_map(keys),
     ]
 
 
@@ -113,20 +125,20 @@ def page(folder: Path, objects: Sequence[Object], *words: str) -> Ran:
 
 
 @pytest.mark.parametrize(
-    ("space_", "arguments"),
+    ("space_", "classes"),
     [
-        (space("billing", {"kubectl-qos.io/default-priority-class": "billing-batch"}), []),
-        (space("billing"), ["--default-class=bill*=billing-batch"]),
+        (space("billing", {"kubectl-qos.io/default-priority-class": "billing-batch"}), {}),
+        (space("billing"), {"defaults": {"bill*": "billing-batch"}}),
         # A label with a class that is not allowed does not count.
         (
             space("billing", {"kubectl-qos.io/default-priority-class": "billing-high"}),
-            ["--default-class=billing=billing-batch", "--allowed-classes=billing=billing-batch"],
+            {"defaults": {"billing": "billing-batch"}, "allowed": {"billing": ["billing-batch"]}},
         ),
     ],
     ids=["label", "argument", "label that is not allowed"],
 )
-def test_default_class_of_namespace_counts(space_: Object, arguments: list[str], tmp_path: Path) -> None:
-    objects = [*installed(*arguments), space_, web()]
+def test_default_class_of_namespace_counts(space_: Object, classes: Object, tmp_path: Path) -> None:
+    objects = [*installed({"priorityClasses": classes}), space_, web()]
     report = asked(tmp_path, objects, "explain", "deployment/web", "-n", "billing")["template"]
     assert (report["priority"]["className"], report["priority"]["priority"]) == ("billing-batch", -50)
     assert report["webhook"]["priorityClassName"] == "billing-batch"
@@ -141,8 +153,9 @@ def test_default_class_of_namespace_counts(space_: Object, arguments: list[str],
     assert "qos/rules will write: priorityClassName billing-batch (default class of namespace billing)" in said
 
 
+SPREAD: Final = {"namespace": "kube-system", "name": "spread"}
 SPREADING: Final = (
-    *installed("--scheduler-config=kube-system/spread", "--default-constraints=flat*=[]"),
+    *installed({"clusterDefaultConstraints": {"configMap": SPREAD, "namespaces": {"flat*": []}}}),
     scheduler_config(ZONE, RACK),
 )
 SERVICE: Final = {
@@ -206,7 +219,7 @@ def test_written_constraints_decide_about_the_place(tmp_path: Path) -> None:
 
 def test_stored_pods_keep_their_values(tmp_path: Path) -> None:
     pod = raw_pod("old", "billing", nodeName="node-1", priority=0)
-    objects = [*installed("--default-class=billing=billing-batch"), space("billing"), pod]
+    objects = [*installed(DEFAULT), space("billing"), pod]
     report = asked(tmp_path, objects, "explain", "pod/old", "-n", "billing")
     assert (report["priority"]["priority"], report["webhook"]) == (0, None)
 
@@ -217,7 +230,7 @@ def test_stored_pods_keep_their_values(tmp_path: Path) -> None:
 )
 def test_disallowed_class(mode: str, pod_spec: Mapping[str, Any], refused: bool, tmp_path: Path) -> None:
     objects = [
-        *installed("--allowed-classes=billing=billing-batch", f"--disallowed-class={mode}"),
+        *installed({"priorityClasses": {"allowed": {"billing": ["billing-batch"]}, "disallowed": mode}}),
         space("billing"),
     ]
     problem = "PriorityClass billing-high is not allowed in namespace billing (allowed: billing-batch)"
@@ -233,7 +246,7 @@ def test_disallowed_class(mode: str, pod_spec: Mapping[str, Any], refused: bool,
 
 
 def test_default_class_that_does_not_exist(tmp_path: Path) -> None:
-    objects = [*installed("--default-class=billing=gone"), space("billing")]
+    objects = [*installed({"priorityClasses": {"defaults": {"billing": "gone"}}}), space("billing")]
     report = asked(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
     (warning,) = report["webhook"]["warnings"]
     assert warning == "namespace billing: its default class is not given: no PriorityClass with name gone was found"
@@ -241,8 +254,8 @@ def test_default_class_that_does_not_exist(tmp_path: Path) -> None:
 
 
 def started_by(command: Sequence[str]) -> list[Object]:
-    objects = installed("--default-class=billing=billing-batch")
-    objects[-1]["spec"]["template"]["spec"]["containers"][0]["command"] = [*command]
+    objects = installed(DEFAULT)
+    objects[-2]["spec"]["template"]["spec"]["containers"][0] |= {"command": [*command], "args": []}
     return objects
 
 
@@ -250,26 +263,32 @@ def without(objects: Sequence[Object], *kinds: str) -> list[Object]:
     return [one for one in objects if one["kind"] not in kinds]
 
 
-ARGUMENTS: Final = "--default-class=billing=billing-batch"
-
-
 @pytest.mark.parametrize(
     ("objects", "unknown"),
     [
         (
-            [*installed(ARGUMENTS, matchConditions=[{"name": "not-mine", "expression": "x"}]), space("billing")],
+            [*installed(DEFAULT, matchConditions=[{"name": "not-mine", "expression": "x"}]), space("billing")],
             "rules.qos has matchConditions of its own",
         ),
-        ([*installed("--default-class=$(CLASS)"), space("billing")], "no container qos-webhook with plain arguments"),
-        ([*installed("--default-class=billing"), space("billing")], "cannot start with its arguments"),
-        ([*started_by(["sh", "-c", "qos-webhook"]), space("billing")], "no container qos-webhook with plain arguments"),
+        (
+            [*installed({"priorityClasses": {"default": {}}}), space("billing")],
+            'cannot start with ConfigMap qos/rules-config: priorityClasses: unknown field "default"',
+        ),
+        ([*installed("a: ["), space("billing")], "cannot start with ConfigMap qos/rules-config: data.config.yaml"),
+        ([*installed("{apiVersion: v1, kind: Other}"), space("billing")], "documents of kind QosWebhookConfiguration"),
+        ([*without(installed(), "ConfigMap"), space("billing")], "ConfigMap qos/rules-config could not be read"),
+        ([*started_by(["sh", "-c", "qos-webhook"]), space("billing")], "has no container qos-webhook"),
+        (
+            [*started_by(["qos-webhook", "--default-class=billing=billing-batch"]), space("billing")],
+            "does not mount a configuration file: an older chart installed it; --dry-run=server asks the API server",
+        ),
         ([*without(installed(), "Deployment"), space("billing")], "Deployment qos/rules could not be read"),
         (
-            [*installed("--scheduler-config=kube-system/other"), space("billing")],
+            [*installed({"clusterDefaultConstraints": {"configMap": {**SPREAD, "name": "other"}}}), space("billing")],
             "default constraints: ConfigMap kube-system/other could not be read",
         ),
         (
-            [*installed("--scheduler-config=kube-system/spread"), scheduler_config({}), space("billing")],
+            [*installed({"clusterDefaultConstraints": {"configMap": SPREAD}}), scheduler_config({}), space("billing")],
             "default constraints: it refuses ConfigMap kube-system/spread",
         ),
     ],
@@ -306,7 +325,7 @@ def test_class_that_the_webhook_may_give_is_not_known(refused: bool, tmp_path: P
 
 
 def test_webhook_without_a_ready_pod_writes_nothing(tmp_path: Path) -> None:
-    objects = [*installed(ARGUMENTS, ready=0), space("billing")]
+    objects = [*installed(DEFAULT, ready=0), space("billing")]
     report = asked(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
     assert report["priority"]["priority"] == 0
     said = page(tmp_path, objects, "explain", "-f", written(tmp_path, web())).out
@@ -315,7 +334,7 @@ def test_webhook_without_a_ready_pod_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_unready_webhook_with_fail_rejects_pods(tmp_path: Path) -> None:
-    objects = [*installed(ARGUMENTS, ready=0, failurePolicy="Fail"), space("billing")]
+    objects = [*installed(DEFAULT, ready=0, failurePolicy="Fail"), space("billing")]
     ran = page(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
     assert ran.code == 6
     assert 'no endpoints available for service "rules"' in ran.out
@@ -325,7 +344,7 @@ def test_unready_webhook_with_fail_rejects_pods(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("policy", "code"), [("Ignore", 0), ("Fail", 6)])
 def test_webhook_without_a_ca_bundle_is_not_trusted(policy: str, code: int, tmp_path: Path) -> None:
     client = {"service": {"name": "rules", "namespace": "qos"}}
-    objects = [*installed(ARGUMENTS, failurePolicy=policy, clientConfig=client), space("billing")]
+    objects = [*installed(DEFAULT, failurePolicy=policy, clientConfig=client), space("billing")]
     ran = page(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
     assert ran.code == code
     assert ("qos/rules has no caBundle in its configuration: pods are stored without it" in ran.out) is (code == 0)
@@ -334,15 +353,15 @@ def test_webhook_without_a_ca_bundle_is_not_trusted(policy: str, code: int, tmp_
 
 def test_program_behind_a_url_may_not_answer(tmp_path: Path) -> None:
     client = {"url": "https://127.0.0.1:1/mutate"}
-    objects = [*installed(ARGUMENTS, ready=0, clientConfig=client), space("billing")]
-    objects[-2]["spec"]["replicas"] = 0
+    objects = [*installed(DEFAULT, ready=0, clientConfig=client), space("billing")]
+    objects[-3]["spec"]["replicas"] = 0
     ran = page(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
     assert ran.code == 11
     assert "has 0 replicas, and rules.qos asks another program, by its url" in " ".join(ran.out.split())
 
 
 def test_policies_replace_webhook_without_ready_pod(tmp_path: Path) -> None:
-    objects = [*installed(ARGUMENTS, ready=0), *chart_policies(), space("billing"), web()]
+    objects = [*installed(DEFAULT, ready=0), *chart_policies(), space("billing"), web()]
     ran = listed(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
     assert "is not evaluated here; --dry-run=server asks the API server" in ran.out
 
@@ -358,11 +377,11 @@ def listed(folder: Path, objects: Sequence[Object], *words: str) -> Ran:
 @pytest.mark.parametrize(
     ("objects", "possible"),
     [
-        (installed(ARGUMENTS), True),
-        (without(installed(ARGUMENTS), "Deployment"), False),
+        (installed(DEFAULT), True),
+        (without(installed(DEFAULT), "Deployment"), False),
         (
             [
-                *without(installed(ARGUMENTS), "Deployment", "Namespace"),
+                *without(installed(DEFAULT), "Deployment", "Namespace"),
                 space("billing", {"kubectl-qos.io/default-priority-class": "billing-batch"}),
             ],
             True,
@@ -377,7 +396,7 @@ def test_list_without_webhook_configurations(objects: list[Object], possible: bo
 
 
 def test_list_with_webhook_configurations(tmp_path: Path) -> None:
-    objects = [*installed(ARGUMENTS), space("billing"), web()]
+    objects = [*installed(DEFAULT), space("billing"), web()]
     ran = listed(tmp_path, objects, "explain", "deployment/web", "-n", "billing")
     assert "will write: priorityClassName billing-batch" in ran.out
 
@@ -398,7 +417,7 @@ def test_policies_of_the_chart_are_not_evaluated(tmp_path: Path) -> None:
 
 
 def test_anonymised_snapshot_shows_missing_webhook(tmp_path: Path) -> None:
-    cluster = write_cluster(tmp_path / "cluster.qos", [*installed(ARGUMENTS), space("billing"), web()])
+    cluster = write_cluster(tmp_path / "cluster.qos", [*installed(DEFAULT), space("billing"), web()])
     made = run("snapshot", "--snapshot", cluster, "--anonymise", "-o", str(tmp_path / "other.qos"))
     assert made.code == 0, made
     kinds, _, _ = " ".join(made.out.split()).partition(": left out by --anonymise")
@@ -411,18 +430,18 @@ def test_anonymised_snapshot_shows_missing_webhook(tmp_path: Path) -> None:
 
 
 def test_class_shows_workloads_that_get_it(tmp_path: Path) -> None:
-    objects = [*installed(ARGUMENTS), space("billing"), space("other"), web(), web("other")]
+    objects = [*installed(DEFAULT), space("billing"), space("other"), web(), web("other")]
     ran = page(tmp_path, objects, "explain", "pc/billing-batch")
     assert "0 workloads name it, 1 gets it from the webhook of kubectl qos." in ran.out
     assert "the webhook gives new pods of billing/deployment/web no class, and warns: priority 0" in ran.out
     assert "Workloads billing/deployment/web (by the webhook)" in ran.out
     assert "from the webhook" not in page(tmp_path, objects, "explain", "pc/billing-high").out
-    down = [*installed(ARGUMENTS, ready=0), space("billing"), web()]
+    down = [*installed(DEFAULT, ready=0), space("billing"), web()]
     assert "from the webhook" not in page(tmp_path, down, "explain", "pc/billing-batch").out
 
 
 def test_class_is_not_certain_where_the_webhook_cannot_be_read(tmp_path: Path) -> None:
-    objects = [*without(installed(ARGUMENTS), "MutatingWebhookConfiguration"), space("billing"), web()]
+    objects = [*without(installed(DEFAULT), "MutatingWebhookConfiguration"), space("billing"), web()]
     ran = listed(tmp_path, objects, "explain", "pc/billing-batch")
     assert ran.code == 11
     assert "mutatingwebhookconfigurations.admissionregistration.k8s.io" in ran.out

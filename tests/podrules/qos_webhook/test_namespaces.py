@@ -7,51 +7,32 @@ from typing import Any
 
 import pytest
 
-from podrules.qos_webhook.arguments import (
-    NamespaceRule,
-    NamespaceRules,
+from podrules.qos_webhook.rules import (
+    PodRules,
     RuleError,
     annotated_constraints,
     is_allowed,
+    most_specific,
     read_constraints,
+    read_rules,
 )
 
 RACK = {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}
-RULES = NamespaceRules(
-    {
-        "*": NamespaceRule(default_class="any", allowed_classes=("any", "team")),
-        "team-*": NamespaceRule(default_class="team"),
-        "team-a*": NamespaceRule(allowed_classes=("team", "a"), constraints=()),
-        "team-a": NamespaceRule(default_class="a"),
-    }
-)
+ENTRIES = {"*": "any", "team-*": "team", "team-a*": "a", "team-ab": "ab"}
 
 
 @pytest.mark.parametrize(
     ("namespace", "expected"),
-    [
-        pytest.param("shop", NamespaceRule(default_class="any", allowed_classes=("any", "team")), id="all namespaces"),
-        pytest.param("team-b", NamespaceRule(default_class="team", allowed_classes=("any", "team")), id="a prefix"),
-        pytest.param(
-            "team-ab",
-            NamespaceRule(default_class="team", allowed_classes=("team", "a"), constraints=()),
-            id="the longest prefix, and missing values from shorter ones",
-        ),
-        pytest.param(
-            "team-a",
-            NamespaceRule(default_class="a", allowed_classes=("team", "a"), constraints=()),
-            id="the name first; a default does not lift a limit",
-        ),
-    ],
+    [("shop", "any"), ("team-b", "team"), ("team-ac", "a"), ("team-ab", "ab"), ("team", "any")],
 )
-def test_P1_most_specific_entry_with_a_value_counts(namespace: str, expected: NamespaceRule) -> None:
-    assert RULES.of(namespace) == expected
-    RULES.check()
+def test_P1_most_specific_entry_counts(namespace: str, expected: str) -> None:
+    assert most_specific(ENTRIES, namespace) == expected
 
 
-def test_P1_no_entries_give_no_defaults() -> None:
-    assert NamespaceRules().of("shop") == NamespaceRule()
-    assert NamespaceRules({"team-*": NamespaceRule(default_class="a")}).of("team") == NamespaceRule()
+def test_P1_no_matching_entry() -> None:
+    assert most_specific({}, "shop") is None
+    assert most_specific({"team-*": "a", "shop-*": "b"}, "shop") is None
+    assert PodRules().allowed_classes("shop") is None
 
 
 @pytest.mark.parametrize(
@@ -62,21 +43,28 @@ def test_P1_allowed(allowed: tuple[str, ...] | None, expected: bool) -> None:
     assert is_allowed("high", allowed) is expected
 
 
+@pytest.mark.parametrize("place", ["defaults", "allowed", "namespaces"])
 @pytest.mark.parametrize("key", ["", "Shop", "-a", "a-", "a*b", "**", "a" * 64, "shop\n", "müller"])
-def test_invalid_namespace_keys(key: str) -> None:
-    with pytest.raises(RuleError, match="neither a namespace nor its beginning"):
-        NamespaceRules({key: NamespaceRule(default_class="a")}).check()
+def test_invalid_namespace_keys(key: str, place: str) -> None:
+    keys = {"defaults": {key: "a"}, "allowed": {key: ["a"]}, "namespaces": {key: []}}
+    section = "clusterDefaultConstraints" if place == "namespaces" else "priorityClasses"
+    with pytest.raises(RuleError, match=f"{section}.{place}: .* neither a namespace nor its beginning"):
+        read_rules({section: {place: keys[place]}}, PodRules)
 
 
 @pytest.mark.parametrize("key", ["*", "a", "a-b", "a*", "team-*", "0", "a" * 63])
-def test_keys_that_are(key: str) -> None:
-    NamespaceRules({key: NamespaceRule(default_class="a")}).check()
+def test_valid_namespace_keys(key: str) -> None:
+    rules = read_rules({"priorityClasses": {"defaults": {key: "a"}}}, PodRules)
+    assert rules.priority_classes.defaults == {key: "a"}
 
 
 def test_P1_default_that_a_more_general_entry_does_not_allow() -> None:
-    entries = {"*": NamespaceRule(allowed_classes=()), "shop": NamespaceRule(default_class="high")}
     with pytest.raises(RuleError, match="default class high of shop is not among its allowed: none"):
-        NamespaceRules(entries).check()
+        read_rules({"priorityClasses": {"defaults": {"shop": "high"}, "allowed": {"*": []}}}, PodRules)
+
+
+def test_other_keys_of_the_file_are_skipped() -> None:
+    assert read_rules({"kind": "QosWebhookConfiguration", "drainSeconds": 5}, PodRules) == PodRules()
 
 
 def test_S4_constraints_are_read_as_kube_scheduler_would() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from podrules.qos_webhook.arguments import ObjectRef
+from podrules.qos_webhook.rules import ObjectRef
 from tests.webhook.certificates.gated import GatedTransport
 from tests.webhook.certificates.handshakes import Connection
 from tests.webhook.certificates.moved_time import MovedTime
@@ -47,7 +47,9 @@ class Keeping:
         self.serving = ServingContext()
         self.keeper = CertificateKeeper(
             self.transport,
-            KeptCertificate(secret=secret, names=names, configuration=configuration, lifetime=LIFETIME.total_seconds()),
+            KeptCertificate(
+                secret=secret, names=names, configuration=configuration, lifetime_seconds=LIFETIME.total_seconds()
+            ),
             self.serving,
             clock=clock,
             elapsed=elapsed,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from podrules.qos_webhook.arguments import ObjectRef
+from podrules.qos_webhook.rules import ObjectRef
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.waiting import wait_for

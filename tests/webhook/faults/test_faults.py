@@ -166,7 +166,7 @@ def test_both_replicas_dead(world: World) -> None:
     assert account.stored == account.created
     assert len(account.unpatched) >= pods
     world.let_lease_run_out()
-    world.all_replicas("--audit=1h")
+    world.all_replicas({"audit": {"intervalSeconds": 3600}})
     missed = before + len(account.unpatched)
     # By the replica that counts; if its first audit fails, the next one is a minute later.
     wait_for(lambda: any(_reports(world, replica, missed) for replica in world.replicas), "it is reported", timeout=300)

@@ -8,14 +8,14 @@ import signal
 import threading
 import time
 import urllib.error
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
@@ -23,7 +23,7 @@ from tests.controlplane.processes import stop_all
 from tests.objects import raw_pod
 from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
-from tests.webhook.installation import ZONE, Installation, Replica, chart_values
+from tests.webhook.installation import NO_AUDIT, ZONE, Installation, Replica, chart_values
 from tests.webhook.memory import worker_of
 from tests.webhook.scraping import scraped
 
@@ -107,18 +107,18 @@ class World:
     def _stop(self) -> None:
         stop_all([replica.process for replica in (*self.replicas, *self._leaving)], timeout=2)
 
-    def all_replicas(self, *more: str) -> None:
+    def all_replicas(self, config: Mapping[str, Any] = NO_AUDIT) -> None:
         """Make all replicas serve: each test leaves as many as it found."""
         self.replicas = [replica for replica in self.replicas if replica.process.running]
         while len(self.replicas) < self._count:
-            self.add_replica(*more)
+            self.add_replica(config=config)
         # The balancer notices late that a worker has ended, and may consider its replica ready while it has no other.
         wait_for(lambda: all(self.metric(replica, "qos_webhook_ready") for replica in self.replicas), "all are ready")
         wait_for(lambda: len(self.balancer.ready) == self._count and self.is_called(), "all are called")
 
-    def add_replica(self, *more: str, until: str = "/readyz") -> Replica:
+    def add_replica(self, *more: str, config: Mapping[str, Any] = NO_AUDIT, until: str = "/readyz") -> Replica:
         """Start one more; it gets new connections when the balancer has noticed that it is ready."""
-        replica = self.installation.start_replica("--audit=0s", *more, until=until)
+        replica = self.installation.start_replica(*more, config=config, until=until)
         self.replicas.append(replica)
         self.balancer.add(replica.port)
         return replica

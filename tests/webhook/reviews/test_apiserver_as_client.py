@@ -43,8 +43,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 def server(files: Files, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
     """A server that the API server can verify, and that requests a client certificate."""
     certificate, key = files.credential("server", files.authority.server(()))
-    flags = (f"--tls-cert={certificate}", f"--tls-key={key}", f"--client-ca={files.ca}", f"--client-name={NAME}")
-    with running_demo(tmp_path_factory.mktemp("server"), *flags) as running:
+    flags = (f"--tls-cert={certificate}", f"--tls-key={key}")
+    clients = {"caFile": str(files.ca), "names": [NAME]}
+    with running_demo(tmp_path_factory.mktemp("server"), *flags, clients=clients) as running:
         yield running
 
 
@@ -167,8 +168,9 @@ def test_the_api_server_shows_a_certificate_of_another_name(
     control_plane: ControlPlane, files: Files, tmp_path: Path
 ) -> None:
     certificate, key = files.credential("server", files.authority.server(()))
-    flags = (f"--tls-cert={certificate}", f"--tls-key={key}", f"--client-ca={files.ca}", "--client-name=another-client")
-    with running_demo(tmp_path, *flags) as server:
+    flags = (f"--tls-cert={certificate}", f"--tls-key={key}")
+    clients = {"caFile": str(files.ca), "names": ["another-client"]}
+    with running_demo(tmp_path, *flags, clients=clients) as server:
         ask_for_pods_in("unknown", control_plane, files, server.port)
         numbers = iter(range(1000))
 

@@ -48,7 +48,7 @@ def server(
     flags = (f"--tls-cert={certificate}", f"--tls-key={key}", f"--kubeconfig={kubeconfig}")
     control_plane.api.apply([raw_priority_class(CLASS, 10)])
     with (
-        running_demo(folder, *flags, f"--default-class={NAMESPACE}={CLASS}", demo=False) as running,
+        running_demo(folder, *flags, demo=False, priorityClasses={"defaults": {NAMESPACE: CLASS}}) as running,
         # Ends before the webhook does, which would wait for the API server to close its connection.
         Balancer(blind=True) as front,
     ):

@@ -13,9 +13,9 @@ import pytest
 from cluster_io.demo import demo_objects
 from podrules.api.model.decode import from_object
 from podrules.api.model.workload import ConfigMap
-from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleOptions, read_constraints
 from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION, OPT_OUT_LABEL
-from tests.webhook.clusters import SilentSource, make_cluster
+from podrules.qos_webhook.rules import PodRules
+from tests.webhook.clusters import SilentSource, make_cluster, pod_rules
 from tests.webhook.review_objects import controlled_by, create_review, patched, pod_object, update_review
 from webhook.cluster.cached import SpreadDefaults
 from webhook.cluster.view import Cluster
@@ -365,8 +365,8 @@ def of_the_namespace(text: str) -> Object:
     return namespace
 
 
-def configured(text: str) -> RuleOptions:
-    return RuleOptions(rules=NamespaceRules({"shop": NamespaceRule(constraints=read_constraints(text))}))
+def configured(text: str) -> PodRules:
+    return pod_rules(clusterDefaultConstraints={"namespaces": {"shop": json.loads(text)}, "annotations": True})
 
 
 def racks(selector: Mapping[str, Any]) -> list[Object]:
@@ -376,7 +376,7 @@ def racks(selector: Mapping[str, Any]) -> list[Object]:
 @pytest.mark.parametrize(
     ("namespace", "options", "expected"),
     [
-        pytest.param(of_the_namespace(json.dumps([RACK])), RuleOptions(), racks, id="the annotation's"),
+        pytest.param(of_the_namespace(json.dumps([RACK])), pod_rules(), racks, id="the annotation's"),
         pytest.param(make_namespace(), configured(json.dumps([RACK])), racks, id="the configuration's"),
         pytest.param(of_the_namespace(json.dumps([RACK])), configured("[]"), racks, id="the annotation comes first"),
         pytest.param(of_the_namespace("[]"), configured(json.dumps([RACK])), None, id="none by annotation"),
@@ -389,7 +389,7 @@ def racks(selector: Mapping[str, Any]) -> list[Object]:
         ),
     ],
 )
-def test_S4_a_namespace_may_have_its_own(namespace: Object, options: RuleOptions, expected: Any) -> None:
+def test_S4_a_namespace_may_have_its_own(namespace: Object, options: PodRules, expected: Any) -> None:
     wanted = expected and expected({"matchLabels": LABELS})
     for config in (CONFIG, ""):
         cluster = make_cluster([REPLICA_SET, namespace], scheduler_config=config, options=options)
@@ -419,7 +419,7 @@ def test_S4_wrong_annotation_warns_if_nothing_is_filled_in() -> None:
 
 
 def test_S4_annotation_warns_without_configured_constraints() -> None:
-    options = RuleOptions(default_constraints=False)
+    options = PodRules()
     cluster = make_cluster([REPLICA_SET, of_the_namespace(json.dumps([RACK]))], options=options)
     answer = mutate(decode_review(create_review(make_owned())), cluster)
     assert not answer.patch
@@ -481,7 +481,11 @@ HASH = {"key": "pod-template-hash", "operator": "In", "values": ["5f6c"]}
     ],
 )
 def test_S4_template_hash_can_be_omitted(owner: Object, selector: Any) -> None:
-    cluster = make_cluster([owner], scheduler_config=CONFIG, options=RuleOptions(leave_out_template_hash=True))
+    cluster = make_cluster(
+        [owner],
+        scheduler_config=CONFIG,
+        options=pod_rules(clusterDefaultConstraints={"annotations": True, "leaveOutTemplateHash": True}),
+    )
     assert _constraints(make_owned(owner), cluster) == (None if selector is None else by_zone(selector))
 
 
@@ -489,20 +493,18 @@ def test_S4_template_hash_can_be_omitted(owner: Object, selector: Any) -> None:
     ("namespace", "options", "warning"),
     [
         pytest.param(
-            make_namespace(), RuleOptions(verbose=True), "1 constraint is filled in, the cluster's defaults", id="1"
+            make_namespace(), pod_rules(warnings="verbose"), "1 constraint is filled in, the cluster's defaults", id="1"
         ),
         pytest.param(
             of_the_namespace(json.dumps([RACK, {**RACK, "topologyKey": "row"}])),
-            RuleOptions(verbose=True),
+            pod_rules(warnings="verbose"),
             "2 constraints are filled in, the namespace's defaults",
             id="2",
         ),
-        pytest.param(make_namespace(), RuleOptions(), "", id="not enabled"),
+        pytest.param(make_namespace(), pod_rules(), "", id="not enabled"),
     ],
 )
-def test_A_filled_in_constraints_are_reported_if_configured(
-    namespace: Object, options: RuleOptions, warning: str
-) -> None:
+def test_A_filled_in_constraints_are_reported_if_configured(namespace: Object, options: PodRules, warning: str) -> None:
     cluster = make_cluster([REPLICA_SET, namespace], scheduler_config=CONFIG, options=options)
     warnings = mutate(decode_review(create_review(make_owned())), cluster).warnings
     assert warnings == ((f"spec.topologySpreadConstraints: {warning}",) if warning else ())

@@ -48,11 +48,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 @contextmanager
-def _serving(control_plane: ControlPlane, files: Files, folder: Path, *flags: str) -> Iterator[DemoServer]:
+def _serving(control_plane: ControlPlane, files: Files, folder: Path, ca: Path | None = None) -> Iterator[DemoServer]:
     certificate, key = files.credential("server", files.authority.server(()))
     own = (f"--tls-cert={certificate}", f"--tls-key={key}", f"--kubeconfig={control_plane.admin_kubeconfig}")
     # For Nodes the configuration's mode counts.
-    with running_demo(folder, *own, f"--force-delete-mode={NAMESPACE}=confirm", *flags, demo=False) as server:
+    config = {"forceDeletion": {"namespaces": {NAMESPACE: "confirm"}}, "clients": {"caFile": ca and str(ca)}}
+    with running_demo(folder, *own, demo=False, **config) as server:
         wait_for(lambda: server.ask("GET", "/readyz").status == 200, "it is ready")
         yield server
 
@@ -152,7 +153,7 @@ def test_answer_to_a_deletion_names_only_its_own_objects(ask: Ask, victim: Objec
 def test_client_with_a_certificate_gets_all_names(
     control_plane: ControlPlane, files: Files, victim: Object, tmp_path: Path
 ) -> None:
-    with _serving(control_plane, files, tmp_path, f"--client-ca={files.ca}") as server:
+    with _serving(control_plane, files, tmp_path, files.ca) as server:
         review = eviction_review("ledger", NAMESPACE, FORCED)
         answer = server.ask("POST", "/validate", review, context=files.client("kube-apiserver"))
         texts = _texts(json.loads(answer.body)["response"])

@@ -9,8 +9,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from podrules.api.model.pod import Pod
-from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleMode, RuleOptions
-from tests.webhook.clusters import make_class, make_cluster, make_namespace
+from podrules.qos_webhook.rules import PodRules
+from tests.webhook.clusters import make_class, make_cluster, make_namespace, pod_rules
 from tests.webhook.review_objects import (
     create_review,
     delete_review,
@@ -32,10 +32,7 @@ from webhook.settings import ForceDeletion, ForceDeletionMode
 
 Object = dict[str, Any]
 CLASSES = [make_class("low", 0), make_class("high", 0)]
-STRICT = RuleOptions(
-    rules=NamespaceRules({"shop": NamespaceRule(allowed_classes=("low",))}),
-    template_class=RuleMode.DENY,
-)
+STRICT = pod_rules(priorityClasses={"allowed": {"shop": ["low"]}, "templates": "deny"})
 DENY = ForceDeletion(mode=ForceDeletionMode.DENY, exempt_users=frozenset({"fencer"}))
 UID = "6f1c1f9e-0a43-4f2e-9d3c-2b1c5f3d7e10"
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}
@@ -56,7 +53,7 @@ STORED = {
 """The values that the API server stores in fields with JSON."""
 
 
-def cluster_of(options: RuleOptions = STRICT, force_deletion: ForceDeletion = DENY) -> Cluster:
+def cluster_of(options: PodRules = STRICT, force_deletion: ForceDeletion = DENY) -> Cluster:
     return make_cluster([make_namespace(), NODE, BOUND, *CLASSES], options=options, force_deletion=force_deletion)
 
 
@@ -144,7 +141,7 @@ def test_all_json_that_can_be_stored_is_read(body: bytes, rule: str, value: byte
 
 @pytest.mark.parametrize(("body", "rule"), UNREADABLE)
 def test_unreadable_request_is_allowed_with_warning_without_rule(body: bytes, rule: str) -> None:
-    response = answered(body.replace(b'"spec": {', ODD), cluster_of(RuleOptions(), ForceDeletion()))
+    response = answered(body.replace(b'"spec": {', ODD), cluster_of(pod_rules(), ForceDeletion()))
     assert response["allowed"], rule
     assert "allowed without a check: it cannot be read" in response["warnings"][0]
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cluster_io.demo import demo_objects
-from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleMode, RuleOptions
-from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
+from podrules.qos_webhook.rules import PodRules
+from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace, pod_rules
 from tests.webhook.review_objects import controlled_by, create_review, said, update_review, workload_object
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import decode_review
@@ -122,8 +122,8 @@ def test_P1_demo_cluster_warns_only_about_the_deleted_class(demo_cluster: Cluste
 
 # What a namespace does not allow, and refusals
 
-LIMITED = NamespaceRules({"shop": NamespaceRule(allowed_classes=("low",))})
-WARNS, DENIES = RuleOptions(rules=LIMITED), RuleOptions(rules=LIMITED, template_class=RuleMode.DENY)
+LIMITED: dict[str, Any] = {"allowed": {"shop": ["low"]}}
+WARNS, DENIES = (pod_rules(priorityClasses={**LIMITED, "templates": mode}) for mode in ("warn", "deny"))
 NOT_ALLOWED = "PriorityClass high is not allowed in namespace shop (allowed: low)"
 RESOURCES = {
     "Deployment": "deployments.apps",
@@ -146,7 +146,7 @@ def test_P1_disallowed_class_of_a_template_warns_or_is_refused(kind: str) -> Non
 
 
 def test_P1_template_is_not_refused_if_pods_only_get_warnings() -> None:
-    options = RuleOptions(rules=LIMITED, template_class=RuleMode.DENY, disallowed_class=RuleMode.WARN)
+    options = pod_rules(priorityClasses={**LIMITED, "templates": "deny", "disallowed": "warn"})
     review = decode_review(create_review(workload_object("Deployment", "high")))
     answer = validate(review, make_cluster(CLASSES, options=options))
     assert said(answer) == Answer(warnings=(f"{_path('Deployment')}: {NOT_ALLOWED}",))
@@ -172,7 +172,7 @@ def test_P1_template_is_not_refused_if_pods_only_get_warnings() -> None:
     ],
 )
 def test_P1_template_without_class_is_judged_by_its_pods_class(
-    objects: list[dict[str, Any]], options: RuleOptions, text: str
+    objects: list[dict[str, Any]], options: PodRules, text: str
 ) -> None:
     review = decode_review(create_review(workload_object("Deployment", None)))
     answer = validate(review, make_cluster(objects, options=options))
@@ -196,7 +196,7 @@ def test_P1_only_a_change_to_an_unknown_class_is_refused(review: bytes, refused:
 
 
 def test_P1_nothing_is_refused_for_a_class_that_cannot_be_read() -> None:
-    cluster = make_cluster(CLASSES, live=SilentSource(), options=RuleOptions(template_class=RuleMode.DENY))
+    cluster = make_cluster(CLASSES, live=SilentSource(), options=pod_rules(priorityClasses={"templates": "deny"}))
     assert validate(decode_review(create_review(DEPLOYMENT)), cluster) == ALLOWED
 
 

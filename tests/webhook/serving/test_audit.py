@@ -16,14 +16,13 @@ import pytest
 import yaml
 
 from cluster_io.live.client import ClientTransport
-from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleOptions
 from tests.controlplane.certificates import Authority
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.objects import raw_node, raw_pod, raw_priority_class
 from tests.waiting import wait_for
 from tests.webhook.asked_by_url import Files
-from tests.webhook.clusters import make_class, make_cluster, make_namespace
+from tests.webhook.clusters import make_class, make_cluster, make_namespace, pod_rules
 from tests.webhook.demo_server import DemoServer, running_demo
 from tests.webhook.installation import ZONE, chart_values
 from tests.webhook.review_objects import create_review
@@ -92,14 +91,14 @@ def _cluster(namespace: str, *, default_class: str | None = None) -> Cluster:
     """The content of the webhook's caches; for scheduler ``no-scheduler``, so that the pods are not placed."""
     configuration = chart_values(1, ZONE)["clusterDefaultConstraints"]["schedulerConfiguration"]
     configuration["profiles"][0]["schedulerName"] = "no-scheduler"
-    rules = NamespaceRules({namespace: NamespaceRule(default_class=default_class)})
+    defaults = {namespace: default_class} if default_class else {}
     space = make_namespace(namespace)
     space["metadata"]["labels"]["kubernetes.io/metadata.name"] = namespace
     service = {**SERVICE, "metadata": {**SERVICE["metadata"], "namespace": namespace}}  # type: ignore[dict-item]  # it is one
     return make_cluster(
         [space, make_namespace("default"), service, make_class("audit-low", 7)],
         scheduler_config=yaml.safe_dump(configuration),
-        options=RuleOptions(rules=rules),
+        options=pod_rules(priorityClasses={"defaults": defaults}),
     )
 
 
@@ -208,18 +207,16 @@ def test_result_is_logged_once_and_measured(
 def test_one_replica_audits_for_all(control_plane: ControlPlane, audited: str, tmp_path: Path, mode: str) -> None:
     """The holder of the Lease, with every source of the certificate; when it ends normally another one continues."""
     control_plane.api.create(_pod(audited, "no-class"))
-    lease = f"{audited}/audit-{mode}"
+    lease = {"namespace": audited, "name": f"audit-{mode}"}
     certificate, key = Files(tmp_path).credential("server", Authority().server(()))
-    flags = {
-        "self": (f"--tls-secret={lease}", "--tls-name=127.0.0.1"),
-        "files": (f"--tls-cert={certificate}", f"--tls-key={key}", f"--lease={lease}"),
-    }[mode]
-    always = (
-        f"--webhook-configuration={CONFIGURATION}",
-        f"--default-class={audited}=audit-once",
-        f"--kubeconfig={control_plane.admin_kubeconfig}",
-        *flags,
-    )
+    config: Object = {
+        "kubeconfig": str(control_plane.admin_kubeconfig),
+        "priorityClasses": {"defaults": {audited: "audit-once"}},
+        "certificate": {"kept": {"secret": lease, "names": ["127.0.0.1"], "configuration": CONFIGURATION}},
+    }
+    if mode == "files":
+        config["certificate"] = {"files": {"certificate": str(certificate), "key": str(key)}}
+        config["audit"] = {"configuration": CONFIGURATION, "lease": lease}
     # As the chart creates them: the program creates neither.
     metadata = {"name": f"audit-{mode}", "namespace": audited}
     kept: list[Object] = [
@@ -230,7 +227,7 @@ def test_one_replica_audits_for_all(control_plane: ControlPlane, audited: str, t
         replicas = []
         for number in range(2):
             (folder := tmp_path / str(number)).mkdir()
-            replicas.append(stack.enter_context(running_demo(folder, *always, demo=False)))
+            replicas.append(stack.enter_context(running_demo(folder, demo=False, **config)))
         wait_for(lambda: all(map(_ready, replicas)) and any(map(_counted, replicas)), "one has counted")
         # Enough time for the other to do it too.
         time.sleep(2.5)

@@ -20,9 +20,8 @@ from cluster_io.errors import NotFound
 from cluster_io.kinds import PRIORITY_CLASSES
 from podrules.api.model.decode import from_object
 from podrules.api.model.policy import PriorityClass
-from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleMode, RuleOptions
 from tests.objects import raw_node
-from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
+from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace, pod_rules
 from tests.webhook.review_objects import (
     create_review,
     delete_review,
@@ -46,11 +45,10 @@ ROOM = 300
 LABELS = {"app": "web"}
 KEY = f"topology.example.com/{'zone' * 10}-"
 CLASSES = [make_class("low", 1), *(make_class(f"class-{number}-of-{'shop' * 20}", number) for number in range(500))]
-OPTIONS = RuleOptions(
-    rules=NamespaceRules({"shop": NamespaceRule(allowed_classes=("low",), default_class="low")}),
-    template_class=RuleMode.DENY,
-    lint_topology_keys=True,
-    verbose=True,
+OPTIONS = pod_rules(
+    priorityClasses={"allowed": {"shop": ["low"]}, "defaults": {"shop": "low"}, "templates": "deny"},
+    lint={"topologyKeys": True},
+    warnings="verbose",
 )
 CONSTRAINT = '{"maxSkew":1,"topologyKey":"' + KEY + '%d","whenUnsatisfiable":"DoNotSchedule"'
 TERM = CONSTRAINT % 0 + ',"labelSelector":{"matchExpressions":[{"key":"app","operator":'

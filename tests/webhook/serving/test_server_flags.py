@@ -24,15 +24,15 @@ SUITE = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
 
 @pytest.fixture(scope="module")
 def talkative(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
-    flags = ("--log-format=json", "--log-level=debug", "--tls-min-version=VersionTLS13")
-    with running_demo(tmp_path_factory.mktemp("talkative"), *flags) as running:
+    flags = ("--log-format=json", "--log-level=debug")
+    with running_demo(tmp_path_factory.mktemp("talkative"), *flags, tls={"minVersion": "VersionTLS13"}) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def taciturn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
-    flags = ("--log-format=json", "--log-level=error", f"--tls-cipher-suites={SUITE}")
-    with running_demo(tmp_path_factory.mktemp("taciturn"), *flags) as running:
+    flags = ("--log-format=json", "--log-level=error")
+    with running_demo(tmp_path_factory.mktemp("taciturn"), *flags, tls={"cipherSuites": [SUITE]}) as running:
         yield running
 
 

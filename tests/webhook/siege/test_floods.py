@@ -29,7 +29,7 @@ from tests.waiting import wait_for
 from tests.webhook.asking import make_pod, make_service
 from tests.webhook.demo_server import DemoServer, running_demo
 from tests.webhook.faults.silence import HEAD, open_tls
-from tests.webhook.installation import ZONE, Installation, Replica, chart_values
+from tests.webhook.installation import NO_AUDIT, ZONE, Installation, Replica, chart_values
 from tests.webhook.memory import MEMORY_LIMIT, peak, worker_of
 from tests.webhook.review_objects import create_review, pod_object
 from tests.webhook.scraping import scraped
@@ -185,7 +185,7 @@ def target(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.Tem
     values["webhook"] |= {"namespaceMatchExpressions": [expression]}
     with control_plane.holding([raw_priority_class("floods-low", 10), raw_priority_class("floods-high", 1000)]):
         installation.install(values)
-        replica = installation.start_replica("--audit=0s")
+        replica = installation.start_replica(config=NO_AUDIT)
         values["webhook"]["url"] = f"https://127.0.0.1:{replica.port}"
         installation.upgrade(values)
         try:
@@ -292,7 +292,7 @@ def test_tenant_floods_itself_past_no_refusal(target: Target, shape: str) -> Non
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
-    with running_demo(tmp_path_factory.mktemp("server"), "--allowed-classes=shop=low") as running:
+    with running_demo(tmp_path_factory.mktemp("server"), priorityClasses={"allowed": {"shop": ["low"]}}) as running:
         yield running
 
 

@@ -18,10 +18,10 @@ from werkzeug.test import create_environ
 
 from cluster_io.in_memory import MemorySource
 from cluster_io.source import Source
-from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleMode, RuleOptions
+from podrules.qos_webhook.rules import PodRules
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.webhook.clusters import NOW, make_class, make_cluster, make_namespace
+from tests.webhook.clusters import NOW, make_class, make_cluster, make_namespace, pod_rules
 from tests.webhook.siege import oracle
 from tests.webhook.siege.growing import Grower, read_schemas
 from tests.webhook.siege.grown_reviews import Grown, draw
@@ -88,12 +88,10 @@ class World:
         return MemorySource([*self._objects, *pods], description="the cluster", now=NOW)
 
 
-def _options() -> RuleOptions:
-    entries = {
-        name: NamespaceRule(allowed_classes=oracle.ALLOWED.get(name), default_class=oracle.DEFAULTS.get(name))
-        for name in {*oracle.ALLOWED, *oracle.DEFAULTS}
-    }
-    return RuleOptions(rules=NamespaceRules(entries), template_class=RuleMode.DENY)
+def _options() -> PodRules:
+    return pod_rules(
+        priorityClasses={"allowed": {**oracle.ALLOWED}, "defaults": {**oracle.DEFAULTS}, "templates": "deny"}
+    )
 
 
 def _force_deletion() -> ForceDeletion:
