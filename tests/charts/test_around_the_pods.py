@@ -10,7 +10,6 @@ import yaml
 
 from tests.charts.chart import CLIENTS, FULL_VALUES, HOST_NETWORK, Chart, config_of, of_kind
 from tests.controlplane.client import Object
-from webhook.main import parse_settings
 
 HTTPS = [{"port": "https", "protocol": "TCP"}]
 METRICS = [{"port": "metrics", "protocol": "TCP"}]
@@ -80,11 +79,11 @@ def test_no_network_policy(chart: Chart) -> None:
 )
 def test_ports_are_values(chart: Chart, values: dict[str, Any], listens: dict[str, int]) -> None:
     """Service and NetworkPolicy refer to the names of these ports."""
-    found = container(chart.objects(values))
+    objects = chart.objects(values)
+    found, config = container(objects), config_of(objects)
     assert {port["name"]: port["containerPort"] for port in found["ports"]} == listens
-    settings = parse_settings(found["args"])
-    assert settings.address == f"0.0.0.0:{listens['https']}"
-    assert settings.metrics_address == f"0.0.0.0:{listens['metrics']}"
+    assert config["address"] == f"0.0.0.0:{listens['https']}"
+    assert config["metricsAddress"] == f"0.0.0.0:{listens['metrics']}"
 
 
 def test_nodes_network(chart: Chart) -> None:
@@ -132,7 +131,7 @@ def test_no_metrics(chart: Chart) -> None:
     objects = chart.objects({"metrics": {"enabled": False}})
     assert [port["name"] for port in one("Service", objects)["spec"]["ports"]] == ["https"]
     assert [port["name"] for port in container(objects)["ports"]] == ["https"]
-    assert parse_settings(container(objects)["args"]).metrics_address is None
+    assert "metricsAddress" not in config_of(objects)
 
 
 def test_service_monitor_leads_to_the_metrics(chart: Chart) -> None:

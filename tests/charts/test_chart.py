@@ -169,7 +169,8 @@ def test_pods_are_restricted(chart: Chart, values: Mapping[str, Any] | None) -> 
             "capabilities": {"drop": ["ALL"]},
         }
     assert not {"hostNetwork", "hostPID", "hostIPC", "runAsUser", "runAsGroup", "fsGroup"} & set(keys(spec))
-    (volume,) = spec["volumes"]
+    volume, config = spec["volumes"]
+    assert config["configMap"]["name"].endswith("-config")
     assert volume["emptyDir"] == {"medium": "Memory", "sizeLimit": "8Mi"}
 
 
@@ -381,8 +382,9 @@ def test_pods_spread_themselves(chart: Chart) -> None:
 def test_values_that_are_passed_through(chart: Chart, name: str) -> None:
     (deployment,) = of_kind("Deployment", chart.objects({name: FULL_VALUES[name]}))
     template = deployment["spec"]["template"]
-    found = template["metadata"]["annotations"] if name == "podAnnotations" else template["spec"][name]
-    assert found == FULL_VALUES[name]
+    own = template["metadata"]["annotations"]
+    assert own.pop("checksum/config")
+    assert (own if name == "podAnnotations" else template["spec"][name]) == FULL_VALUES[name]
 
 
 # Objects that the program writes

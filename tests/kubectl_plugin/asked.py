@@ -92,11 +92,11 @@ def _held(kind: str, owner: str) -> Mapping[str, Any]:
     return raw_pod(name, "shop", uid=name, labels=labels, metadata=metadata, nodeName="cordoned", status=status)
 
 
-def _limited(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The webhook's Deployment, which allows one PriorityClass in a namespace."""
-    [container] = spec["template"]["spec"]["containers"]
-    limited = {**container, "args": [*container["args"], "--allowed-classes=shop=shop-low"]}
-    return {**spec, "template": {**spec["template"], "spec": {"containers": [limited]}}}
+def _limited(config_map: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The webhook's configuration, which allows one PriorityClass in a namespace."""
+    text: str = config_map["data"]["config.yaml"]
+    allowed = text.replace("priorityClasses:\n", "priorityClasses:\n  allowed: {shop: [shop-low]}\n")
+    return {**config_map, "data": {"config.yaml": allowed}}
 
 
 _ADDED: Final = (
@@ -210,7 +210,7 @@ COMMANDS: Final[Mapping[str, Sequence[str]]] = {
 """The arguments of each command."""
 _OF_WEBHOOK: Final = {"Deployment", "ConfigMap", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 _WEBHOOK: Final = tuple(
-    {**one, "spec": _limited(one["spec"])} if one["kind"] == "Deployment" else one
+    _limited(one) if one["metadata"]["name"] == "qos-webhook-config" else one
     for one in json.loads((ROOT / "tests/testdata/manifests/cluster-with-webhook.json").read_text())["items"]
     if one["kind"] in _OF_WEBHOOK and one["metadata"]["name"].startswith(("qos-webhook", "kube-scheduler"))
 )

@@ -88,7 +88,8 @@ def test_K_default_covers_all_read_only_commands() -> None:
     assert (role["kind"], role["metadata"]["name"]) == ("ClusterRole", "kubectl-qos")
     assert verbs.pop("configmaps") == {"get"}
     [named] = [rule for rule in role["rules"] if "resourceNames" in rule]
-    assert (named["resources"], named["resourceNames"]) == (["configmaps"], ["kube-scheduler", "qos-webhook-config", "qos-webhook-scheduler"])
+    names = ["kube-scheduler", "qos-webhook-config", "qos-webhook-scheduler"]
+    assert (named["resources"], named["resourceNames"]) == (["configmaps"], names)
     assert set(map(frozenset, verbs.values())) == {frozenset({"get", "list", "watch"})}
     assert {"pods", "events", "nodes.metrics.k8s.io"} <= set(verbs)
     assert not {"secrets", KUBELETS} & set(verbs)
