@@ -103,7 +103,7 @@ class KeptCertificate(Model, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """It is renewed when two thirds have passed."""
 
 
-class Certificate(Model, frozen=True, forbid_unknown_fields=True):
+class CertificateOptions(Model, frozen=True, forbid_unknown_fields=True):
     """The serving certificate: one of these; without both, a temporary one, for the demo cluster."""
 
     files: CertificateFiles | None = None
@@ -200,7 +200,7 @@ class Settings(PodRules, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether to use the built-in cluster in place of a live one."""
     log_format: LogFormat = LogFormat.TEXT
     log_level: LogLevel = LogLevel.INFO
-    certificate: Certificate = Certificate()
+    certificate: CertificateOptions = CertificateOptions()
     tls: TlsOptions = TlsOptions()
     clients: ClientOptions = ClientOptions()
     audit: AuditOptions = AuditOptions()

@@ -26,7 +26,7 @@ from tests.charts.chart import CHART, EVENTS, FULL_VALUES, NODE_CONTROLLERS, Cha
 from tests.controlplane.client import Object
 from webhook.settings import (
     AuditOptions,
-    Certificate,
+    CertificateOptions,
     ForceDeletion,
     ForceDeletionMode,
     KeptCertificate,
@@ -202,7 +202,7 @@ def test_configuration_file_by_default(chart: Chart) -> None:
         address="0.0.0.0:10250",
         metrics_address="0.0.0.0:9090",
         drain_seconds=5,
-        certificate=Certificate(
+        certificate=CertificateOptions(
             kept=KeptCertificate(
                 secret=ObjectRef("qos-system", "qos-webhook-tls"),
                 names=("qos-webhook.qos-system.svc",),
@@ -233,7 +233,7 @@ def test_configuration_file_of_all_values(chart: Chart) -> None:
         log_level=LogLevel.DEBUG,
         audit=AuditOptions(interval_seconds=600),
         tls=TlsOptions(cipher_suites=tuple(FULL_VALUES["tls"]["cipherSuites"])),
-        certificate=Certificate(
+        certificate=CertificateOptions(
             kept=KeptCertificate(
                 secret=ObjectRef("qos-system", "harbour-tls"),
                 names=("harbour.qos-system.svc", "qos.example.com"),

@@ -20,8 +20,8 @@ from webhook.main import parse_settings
 from webhook.settings import (
     CIPHER_SUITES,
     AuditOptions,
-    Certificate,
     CertificateFiles,
+    CertificateOptions,
     ClientOptions,
     ForceDeletion,
     ForceDeletionMode,
@@ -79,7 +79,7 @@ def error_of(argv: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["--log-level=error"], {"log_level": LogLevel.ERROR}),
         (
             ["--tls-cert=tls.crt", "--tls-key=tls.key"],
-            {"certificate": Certificate(files=CertificateFiles("tls.crt", "tls.key"))},
+            {"certificate": CertificateOptions(files=CertificateFiles("tls.crt", "tls.key"))},
         ),
     ],
 )
@@ -94,14 +94,14 @@ def test_flags(flags: Sequence[str], changed: Mapping[str, Any]) -> None:
         (
             {"certificate": {"files": FILES}, "audit": {"configuration": "qos", "lease": LEASE}},
             {
-                "certificate": Certificate(files=CertificateFiles("tls.crt", "tls.key")),
+                "certificate": CertificateOptions(files=CertificateFiles("tls.crt", "tls.key")),
                 "audit": AuditOptions(configuration="qos", lease=ObjectRef("kube-system", "qos-audit")),
             },
         ),
         (
             {"certificate": {"kept": {**KEPT, "lifetimeSeconds": 12}}, "audit": {"intervalSeconds": 0}},
             {
-                "certificate": Certificate(
+                "certificate": CertificateOptions(
                     kept=KeptCertificate(
                         secret=ObjectRef("kube-system", "qos-tls"),
                         names=("qos.kube-system.svc",),
@@ -138,7 +138,7 @@ def test_flags(flags: Sequence[str], changed: Mapping[str, Any]) -> None:
 )
 def test_keys(keys: Mapping[str, Any], changed: Mapping[str, Any]) -> None:
     given = {"certificate": {"files": FILES}, **keys}
-    usual = Settings(certificate=Certificate(files=CertificateFiles("tls.crt", "tls.key")))
+    usual = Settings(certificate=CertificateOptions(files=CertificateFiles("tls.crt", "tls.key")))
     assert parsed(given) == replace(usual, **changed)
 
 
@@ -162,7 +162,7 @@ def test_a_flag_replaces_the_value_of_the_file() -> None:
     keys = {"address": "0.0.0.0:1", "certificate": {"kept": KEPT}, "logLevel": "info"}
     found = parsed(keys, "--address=127.0.0.1:2", "--tls-cert=tls.crt", "--tls-key=tls.key")
     assert (found.address, found.log_level) == ("127.0.0.1:2", LogLevel.INFO)
-    assert found.certificate == Certificate(files=CertificateFiles("tls.crt", "tls.key"))
+    assert found.certificate == CertificateOptions(files=CertificateFiles("tls.crt", "tls.key"))
 
 
 @pytest.mark.parametrize(
