@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from podrules.qos_webhook.rules import CONFIG_KIND
+from podrules.qos_webhook.rules import CONFIG_KIND, CONFIG_VERSION
 from tests.controlplane.client import Object
 from tests.controlplane.processes import run_client
 
@@ -243,7 +243,7 @@ def config_argument(config: Mapping[str, Any], file: Path, changes: Mapping[str,
         key: {**config.get(key, {}), **value} if isinstance(value, Mapping) else value
         for key, value in (changes or {}).items()
     }
-    file.write_text(yaml.safe_dump({"kind": CONFIG_KIND, **config, **changed}))
+    file.write_text(yaml.safe_dump({"apiVersion": CONFIG_VERSION, "kind": CONFIG_KIND, **config, **changed}))
     return f"--config={file}"
 
 

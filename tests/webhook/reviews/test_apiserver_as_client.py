@@ -56,13 +56,13 @@ def test_with_its_certificate(server: DemoServer, files: Files) -> None:
 def test_without_a_certificate(server: DemoServer) -> None:
     answer = server.ask("POST", "/mutate", GOOD, context=UNVERIFIED)
     assert answer.status == 401
-    assert answer.body == b"show a client certificate of an authority in --client-ca\n"
+    assert answer.body == b"show a client certificate of an authority in clients.caFile\n"
 
 
 def test_with_the_certificate_of_another_client(server: DemoServer, files: Files) -> None:
     answer = server.ask("POST", "/validate", GOOD, context=files.client("system:kube-proxy"))
     assert answer.status == 403
-    assert answer.body == b"common name system:kube-proxy is not one of --client-name\n"
+    assert answer.body == b"common name system:kube-proxy is not one of clients.names\n"
 
 
 def test_with_a_certificate_of_another_authority(server: DemoServer, tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_the_api_server_shows_a_certificate_of_another_name(
                 create_pod(control_plane, "unknown", f"try-{next(numbers)}")
             except ApiError as error:
                 # The answer comes before the body is read: some API servers still write then, and see a broken pipe.
-                return f"common name {NAME} is not one of --client-name" in error.message
+                return f"common name {NAME} is not one of clients.names" in error.message
             return False
 
         wait_for(refusal_names_it, "the refusal names the certificate")
