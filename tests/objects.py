@@ -1,7 +1,7 @@
-"""Keyword builders of API objects as manifests write them: unnamed fields are absent.
+"""Keyword builders of API objects: those named ``raw_`` as manifests write them, those named ``make_`` as models.
 
-The API server takes them as they are, and `from_object` decodes them; `tests.builders` makes model objects of them.
-Arguments that are fields of the API have its names, ``nodeName`` and not ``node_name``; one that is None is absent.
+A field that is not named is absent. Arguments that are fields of the API have its names,
+``nodeName`` and not ``node_name``; one that is None is absent.
 """
 
 from __future__ import annotations
@@ -9,11 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from podrules.api.model.decode import from_object
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod, ResourceRequirements, TopologySpreadConstraint
+from podrules.api.model.policy import LimitRange
+from podrules.api.model.workload import Service, Workload
 from tests.controlplane.client import Object
 
 _IMAGE = "registry.example.com/app:1"
 _API_VERSIONS = {"Job": "batch/v1", "CronJob": "batch/v1"}
 """Of workloads that are not of ``apps/v1``."""
+NOWHERE = "no-scheduler"
+"""A scheduler that does not run: a pod that names it stays where the test puts it."""
 
 
 def raw_container(
@@ -27,6 +34,27 @@ def raw_container(
     """A container, init container or, with ``restartPolicy="Always"``, sidecar."""
     amounts = {"requests": requests, "limits": limits}
     return _named({"name": name, "image": image, "resources": _named(amounts) or None, **more})
+
+
+def raw_sidecar(name: str = "sidecar", **fields: Any) -> Object:
+    """An init container that restarts; its fields as those of `raw_container`."""
+    return raw_container(name, restartPolicy="Always", **fields)
+
+
+def raw_container_status(
+    name: str = "app",
+    requests: Mapping[str, str] | None = None,
+    limits: Mapping[str, str] | None = None,
+    **more: Any,
+) -> Object:
+    """One of ``status.containerStatuses`` with the resources that the kubelet reports."""
+    amounts = {"requests": requests, "limits": limits}
+    return _named({"name": name, "resources": _named(amounts) or None, **more})
+
+
+def raw_owner(kind: str, name: str = "owner", **more: Any) -> Object:
+    """One of ``metadata.ownerReferences``: a controller of ``apps/v1`` unless ``more`` differs."""
+    return {"apiVersion": "apps/v1", "kind": kind, "name": name, "controller": True, **more}
 
 
 def raw_pod(
@@ -64,6 +92,11 @@ def raw_pod(
         {"containers": containers or None, **spec},
         status,
     )
+
+
+def unscheduled_pod(namespace: str, name: str = "web", **more: Any) -> Object:
+    """A pod labelled with its name; no scheduler handles it unless ``more`` names one."""
+    return raw_pod(name, namespace, labels={"app": name}, **{"schedulerName": NOWHERE, **more})
 
 
 def raw_node(
@@ -176,3 +209,63 @@ def _copy(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_copy(entry) for entry in value]
     return value
+
+
+def make_pod(name: str = "web", namespace: str = "default", **fields: Any) -> Pod:
+    """`raw_pod` as a model."""
+    return from_object(raw_pod(name, namespace, **fields), Pod)
+
+
+def make_resources(
+    requests: Mapping[str, str] | None = None, limits: Mapping[str, str] | None = None
+) -> ResourceRequirements:
+    """``resources`` of a container or a pod."""
+    return from_object(_named({"requests": requests, "limits": limits}), ResourceRequirements)
+
+
+def make_node(
+    name: str = "node-1",
+    *,
+    capacity: Mapping[str, str] | None = None,
+    allocatable: Mapping[str, str] | None = None,
+    kubelet: str = "v1.36.3",
+    **fields: Any,
+) -> Node:
+    """`raw_node` as a model; allocatable equals the capacity unless given."""
+    room = capacity if allocatable is None else allocatable
+    status = {"nodeInfo": {"kubeletVersion": kubelet}}
+    return from_object(raw_node(name, capacity=capacity, allocatable=room, status=status, **fields), Node)
+
+
+def make_constraint(
+    max_skew: int,
+    topology_key: str,
+    when_unsatisfiable: str,
+    selector: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> TopologySpreadConstraint:
+    """A topology spread constraint; ``selector`` is a labelSelector as manifests write it."""
+    required = {"maxSkew": max_skew, "topologyKey": topology_key, "whenUnsatisfiable": when_unsatisfiable}
+    return from_object(required | _named({"labelSelector": selector, **more}), TopologySpreadConstraint)
+
+
+def make_workload(name: str = "workload", namespace: str = "default", **spec: Any) -> Workload:
+    """A ReplicaSet, which stands for every workload with a selector."""
+    return from_object(raw_workload("ReplicaSet", name, namespace, **spec), Workload)
+
+
+def make_service(
+    name: str = "service", namespace: str = "default", selector: Mapping[str, str] | None = None
+) -> Service:
+    """A Service; without a selector it selects nothing."""
+    return from_object(_object("Service", {"name": name, "namespace": namespace}, {"selector": selector}), Service)
+
+
+def make_limit_range(
+    default: Mapping[str, str] | None = None,
+    default_request: Mapping[str, str] | None = None,
+    kind: str = "Container",
+) -> LimitRange:
+    """A LimitRange with one item, as it is stored: limits and requests for containers that set none."""
+    item = _named({"type": kind, "default": default, "defaultRequest": default_request})
+    return from_object({"metadata": {"name": "limits"}, "spec": {"limits": [item]}}, LimitRange)

@@ -14,9 +14,8 @@ from cluster_io.live.responses import Response
 from cluster_io.node_usage import read_usage
 from podrules.api.model.node import Node
 from podrules.node.pressure.usage import ReadUsage, UsageSource
-from tests.builders import make_node
 from tests.cluster_io.recording import RecordingSource
-from tests.objects import raw_condition, raw_pod
+from tests.objects import make_node, raw_condition, raw_pod
 
 OTHER = raw_pod("other", "shop", uid="x", nodeName="node-2")
 ON_NODE = [

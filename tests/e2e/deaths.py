@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_pod, make_workload
 from tests.e2e.played_kubelets import STAYS, Kubelets, ended
+from tests.objects import raw_workload, unscheduled_pod
 from tests.waiting import wait_for
 
 KEEPS: Final = "example.com/keeps"
@@ -90,7 +90,7 @@ class Deaths:
 
     def manifest(self, name: str, *, stays: bool = False, finalizer: bool = False, **spec: Any) -> Object:
         """A pod of this namespace."""
-        pod = make_pod(self.namespace, name, **spec)
+        pod = unscheduled_pod(self.namespace, name, **spec)
         if stays:
             pod["metadata"]["labels"][STAYS] = ""
         if finalizer:
@@ -114,7 +114,7 @@ class Deaths:
 
     def workload(self, kind: str, name: str, count: int, spec: Mapping[str, Any], **more: Any) -> list[Object]:
         """A workload with pods that have been running for a while."""
-        self.plane.apply([make_workload(kind, self.namespace, spec_of(self, spec), name, **more)])
+        self.plane.apply([raw_workload(kind, name, self.namespace, pod_spec=spec_of(self, spec), **more)])
         return self.old(self.of_workload(name, count))
 
     def of_workload(self, name: str, count: int) -> list[Object]:
@@ -249,7 +249,7 @@ class Deaths:
 
 def spec_of(deaths: Deaths, spec: Mapping[str, Any]) -> Object:
     """The pods of a workload."""
-    return {**make_pod(deaths.namespace)["spec"], **spec}
+    return {**unscheduled_pod(deaths.namespace)["spec"], **spec}
 
 
 def name_of(pod: Object) -> str:

@@ -18,8 +18,7 @@ from podrules.scheduling.scheduler.profile import read_profiles
 from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS, Framework, new_framework
 from tests.controlplane.client import ApiClient, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_pod
-from tests.objects import on, raw_pod
+from tests.objects import on, raw_pod, unscheduled_pod
 from tests.waiting import wait_for
 
 ALL_NODES: Final[Object] = {
@@ -88,7 +87,7 @@ def await_node(plane: ControlPlane, node: Mapping[str, Any], namespace: str) -> 
     # Not just any taint: the not-ready taint is removed last.
     tolerations = [{"key": key, "operator": "Exists"} for key in keys]
     spec: Object = {"nodeSelector": on(node), "tolerations": tolerations, "schedulerName": "default-scheduler"}
-    probe = plane.api.create(make_pod(namespace, "probe", **spec))
+    probe = plane.api.create(unscheduled_pod(namespace, "probe", **spec))
     wait_for(
         lambda: plane.api.get("v1", "Pod", "probe", namespace)["spec"].get("nodeName"), "the scheduler knows the node"
     )

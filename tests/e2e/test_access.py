@@ -23,10 +23,8 @@ from tests.controlplane.certificates import Authority
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import allow, robot
-from tests.e2e.objects import make_pod, make_workload, node_name
 from tests.e2e.plugin import Plugin, Qos, flat, with_contexts
-from tests.objects import raw_container as container
-from tests.objects import raw_priority_class as make_class
+from tests.objects import raw_container, raw_priority_class, raw_workload, unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -35,7 +33,7 @@ pytestmark = pytest.mark.controlplane
 @pytest.fixture
 def pod(control_plane: ControlPlane, namespace: str) -> str:
     """A namespace with the pod web, which no scheduler handles."""
-    control_plane.apply([make_pod(namespace)])
+    control_plane.apply([unscheduled_pod(namespace)])
     return namespace
 
 
@@ -153,8 +151,10 @@ def test_context_chooses_the_user(control_plane: ControlPlane, kubectl_qos: Plug
 
 
 def test_user_who_may_only_get_pods(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
-    high = make_class(f"{namespace}-high", 1000)
-    control_plane.apply([high, make_pod(namespace, priorityClassName=f"{namespace}-high", requests={"cpu": "1"})])
+    high = raw_priority_class(f"{namespace}-high", 1000)
+    control_plane.apply(
+        [high, unscheduled_pod(namespace, priorityClassName=f"{namespace}-high", requests={"cpu": "1"})]
+    )
     kubeconfig = robot(control_plane, namespace, {"pods": ["get"]})
 
     text = qos.text("pod/web", "-n", namespace, "-o", "wide", kubeconfig=kubeconfig)
@@ -173,8 +173,8 @@ def test_user_who_may_only_get_pods(control_plane: ControlPlane, qos: Qos, names
 def test_user_who_may_not_read_node_and_owner(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
-    spec = {"nodeName": node_name(make_node()), "containers": [container(requests={"memory": "1Gi"})]}
-    control_plane.apply([make_workload("ReplicaSet", namespace, spec)])
+    spec = {"nodeName": make_node()["metadata"]["name"], "containers": [raw_container(requests={"memory": "1Gi"})]}
+    control_plane.apply([raw_workload("ReplicaSet", "web", namespace, pod_spec=spec)])
     kubeconfig = robot(control_plane, namespace, {"pods": ["get", "list"]})
     [name] = wait_for(
         lambda: [pod["metadata"]["name"] for pod in control_plane.api.list_items("v1", "Pod", namespace)],
@@ -193,7 +193,7 @@ def test_user_who_may_not_read_node_and_owner(
 
 
 def test_user_who_may_not_list_the_pods_of_a_workload(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
-    control_plane.apply([make_workload("Deployment", namespace, {"containers": [container()]})])
+    control_plane.apply([raw_workload("Deployment", "web", namespace, pod_spec={"containers": [raw_container()]})])
     kubeconfig = robot(control_plane, namespace, {"pods": ["get"], "deployments.apps": ["get"]})
 
     answer = qos.json("deployment/web", "-n", namespace, kubeconfig=kubeconfig, code=11)
@@ -240,7 +240,7 @@ def test_may_not_get_the_node(control_plane: ControlPlane, qos: Qos) -> None:
 
 
 def test_not_found_with_near_names(control_plane: ControlPlane, qos: Qos, pod: str) -> None:
-    control_plane.apply([make_pod(pod, "postgres-0"), make_pod(pod, "postgres-1")])
+    control_plane.apply([unscheduled_pod(pod, "postgres-0"), unscheduled_pod(pod, "postgres-1")])
 
     ran = qos("pod/postgres-3", "-n", pod)
 
@@ -264,8 +264,8 @@ def test_not_found_without_the_right_to_list(control_plane: ControlPlane, qos: Q
 
 
 def test_not_found_here_and_in_another_namespace(control_plane: ControlPlane, qos: Qos, pod: str) -> None:
-    elsewhere = make_pod("default", f"{pod}-db")
-    workload = make_workload("Deployment", pod, {"containers": [container()]}, name=f"{pod}-api")
+    elsewhere = unscheduled_pod("default", f"{pod}-db")
+    workload = raw_workload("Deployment", f"{pod}-api", pod, pod_spec={"containers": [raw_container()]})
     control_plane.apply([elsewhere, workload])
     try:
         ran = qos(f"pod/{pod}-db", "-n", pod)
@@ -284,7 +284,7 @@ def test_not_found_here_and_in_another_namespace(control_plane: ControlPlane, qo
 
 
 def test_node_not_found(qos: Qos, make_node: Callable[..., Object]) -> None:
-    name = node_name(make_node())
+    name = make_node()["metadata"]["name"]
 
     ran = qos(f"node/{name}x")
 
@@ -294,7 +294,7 @@ def test_node_not_found(qos: Qos, make_node: Callable[..., Object]) -> None:
 
 def test_generated_names_get_no_suggestions(control_plane: ControlPlane, make_node: Callable[..., Object]) -> None:
     """A node without a Lease is no reason to list all others' in a large cluster."""
-    name = node_name(make_node())
+    name = make_node()["metadata"]["name"]
     metadata = {"name": name, "namespace": LEASE_NAMESPACE}
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
     control_plane.apply([lease])
@@ -400,7 +400,7 @@ def test_invalid_credentials(control_plane: ControlPlane, kubectl_qos: Plugin, t
 def test_without_a_cluster_a_manifest_is_explained(kubectl_qos: Plugin, tmp_path: Path) -> None:
     absent = tmp_path / "absent"
     pod = tmp_path / "pod.json"
-    pod.write_text(json.dumps(make_pod("shop")))
+    pod.write_text(json.dumps(unscheduled_pod("shop")))
 
     ran = kubectl_qos("-f", pod, env={"KUBECONFIG": str(absent)})
 

@@ -12,10 +12,8 @@ import pytest
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_pod
 from tests.e2e.plugin import Qos
-from tests.objects import raw_container as container
-from tests.objects import raw_priority_class as make_class
+from tests.objects import raw_container, raw_priority_class, unscheduled_pod
 
 pytestmark = pytest.mark.controlplane
 
@@ -33,7 +31,7 @@ def pod(name: str, *containers: Object, namespace: str = NAMESPACE, **spec: Any)
     """A pod on the node, as its author would write it."""
     if containers:
         spec["containers"] = list(containers)
-    return make_pod(namespace, name, nodeName=NODE, **spec)
+    return unscheduled_pod(namespace, name, nodeName=NODE, **spec)
 
 
 def limited(name: str, *containers: Object, **spec: Any) -> Object:
@@ -62,26 +60,28 @@ MANIFESTS = (
     pod("other-resource-only", requests={"ephemeral-storage": "1Gi"}, limits={"ephemeral-storage": "2Gi"}),
     pod("other-spellings", requests={"cpu": "0.5", "memory": "1073741824"}, limits={"cpu": "500m", "memory": "1Gi"}),
     pod("rounded-up", requests={"cpu": "0.0005", "memory": "1.5Mi"}, limits={"cpu": "1e-1", "memory": "2E6"}),
-    pod("guaranteed-but-for-one", container("a", LARGE, LARGE), container("b", SMALL)),
-    pod("sums-equal-but-not-each", container("a", SMALL, LARGE), container("b", LARGE, LARGE)),
-    pod("spoiled-by-init", container("app", LARGE, LARGE), initContainers=[container("migrate")]),
-    pod("limits-only-init", container("app", limits=LARGE), initContainers=[container("migrate", limits=SMALL)]),
+    pod("guaranteed-but-for-one", raw_container("a", LARGE, LARGE), raw_container("b", SMALL)),
+    pod("sums-equal-but-not-each", raw_container("a", SMALL, LARGE), raw_container("b", LARGE, LARGE)),
+    pod("spoiled-by-init", raw_container("app", LARGE, LARGE), initContainers=[raw_container("migrate")]),
+    pod(
+        "limits-only-init", raw_container("app", limits=LARGE), initContainers=[raw_container("migrate", limits=SMALL)]
+    ),
     pod(
         "spoiled-by-sidecar",
-        container("app", LARGE, LARGE),
-        initContainers=[container("proxy", SMALL, restartPolicy=SIDECAR)],
+        raw_container("app", LARGE, LARGE),
+        initContainers=[raw_container("proxy", SMALL, restartPolicy=SIDECAR)],
     ),
     pod(
         "guaranteed-with-sidecar",
-        container("app", LARGE, LARGE),
-        initContainers=[container("proxy", SMALL, SMALL, restartPolicy=SIDECAR)],
+        raw_container("app", LARGE, LARGE),
+        initContainers=[raw_container("proxy", SMALL, SMALL, restartPolicy=SIDECAR)],
     ),
-    pod("init-larger-than-app", container("app", SMALL), initContainers=[container("load", {"memory": "4Gi"})]),
+    pod("init-larger-than-app", raw_container("app", SMALL), initContainers=[raw_container("load", {"memory": "4Gi"})]),
     pod("pod-level-guaranteed", resources={"requests": LARGE, "limits": LARGE}),
     pod("pod-level-limits-only", resources={"limits": LARGE}),
     pod("pod-level-requests-only", resources={"requests": LARGE}),
-    pod("pod-level-limits-over-containers", container("a", SMALL), container("b"), resources={"limits": LARGE}),
-    pod("pod-level-cpu-only", container("a", SMALL), resources={"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}),
+    pod("pod-level-limits-over-containers", raw_container("a", SMALL), raw_container("b"), resources={"limits": LARGE}),
+    pod("pod-level-cpu-only", raw_container("a", SMALL), resources={"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}),
     pod("pod-level-empty", requests=LARGE, limits=LARGE, resources={}),
     pod("huge-pages", requests={"cpu": "1", "hugepages-2Mi": "4Mi"}, limits={"cpu": "1", "hugepages-2Mi": "4Mi"}),
     pod("classed", requests=SMALL, priorityClassName=f"{NAMESPACE}-high"),
@@ -91,24 +91,24 @@ MANIFESTS = (
     pod("long-grace", requests=SMALL, terminationGracePeriodSeconds=300),
     pod("no-grace", requests=SMALL, terminationGracePeriodSeconds=0),
     pod("negative-grace", requests=SMALL, terminationGracePeriodSeconds=-7),
-    pod("hook-longer-than-grace", container(lifecycle=SLEEP), terminationGracePeriodSeconds=5),
+    pod("hook-longer-than-grace", raw_container(lifecycle=SLEEP), terminationGracePeriodSeconds=5),
     pod("with-overhead", requests=SMALL, limits=SMALL, runtimeClassName=f"{NAMESPACE}-heavy"),
     limited("nothing-set"),
     limited("requests-only", requests=SMALL),
     limited("limits-only", limits=LARGE),
     limited("memory-limit-only", limits={"memory": "1Gi"}),
-    limited("one-of-two", container("a", LARGE, LARGE), container("b")),
-    limited("init", container("a", LARGE, LARGE), initContainers=[container("init", {"cpu": "10m"})]),
-    limited("sidecar", container(), initContainers=[container("proxy", restartPolicy=SIDECAR)]),
-    limited("pod-level", container(), resources={"limits": {"cpu": "2", "memory": "2Gi"}}),
-    limited("pod-level-requests", container(), resources={"requests": {"cpu": "2", "memory": "2Gi"}}),
+    limited("one-of-two", raw_container("a", LARGE, LARGE), raw_container("b")),
+    limited("init", raw_container("a", LARGE, LARGE), initContainers=[raw_container("init", {"cpu": "10m"})]),
+    limited("sidecar", raw_container(), initContainers=[raw_container("proxy", restartPolicy=SIDECAR)]),
+    limited("pod-level", raw_container(), resources={"limits": {"cpu": "2", "memory": "2Gi"}}),
+    limited("pod-level-requests", raw_container(), resources={"requests": {"cpu": "2", "memory": "2Gi"}}),
 )
 CHOSEN = {"cpu": "2", "memory": "2Gi"}
 """Where any amount makes it Guaranteed."""
 NAMES = [manifest["metadata"]["name"] for manifest in MANIFESTS]
 CLUSTER_WIDE = (
-    make_class(f"{NAMESPACE}-high", 1_000_000),
-    make_class(f"{NAMESPACE}-meek", -5, preemptionPolicy="Never"),
+    raw_priority_class(f"{NAMESPACE}-high", 1_000_000),
+    raw_priority_class(f"{NAMESPACE}-meek", -5, preemptionPolicy="Never"),
     {
         "apiVersion": "node.k8s.io/v1",
         "kind": "RuntimeClass",

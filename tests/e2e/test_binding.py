@@ -8,9 +8,8 @@ import pytest
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_pod
 from tests.e2e.plugin import InProcess
-from tests.objects import raw_container as container
+from tests.objects import raw_container, unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -39,10 +38,10 @@ def test_a_dead_provisioner(
             "resources": {"requests": {"storage": "1Gi"}},
         },
     }
-    pod = make_pod(
+    pod = unscheduled_pod(
         namespace,
         "db",
-        containers=[container(requests={"cpu": "10m"})],
+        containers=[raw_container(requests={"cpu": "10m"})],
         schedulerName="default-scheduler",
         nodeSelector={"kubernetes.io/hostname": name},
         volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}],

@@ -20,9 +20,9 @@ from cluster_io.live.live_source import LiveSource
 from cluster_io.live.responses import Response
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import SCRIPTS, Plugin, processes, proxies_of, with_contexts
 from tests.kubectl_plugin.terminals import resize
+from tests.objects import unscheduled_pod
 from tests.required import without
 
 pytestmark = pytest.mark.controlplane
@@ -47,7 +47,7 @@ def installed() -> None:
 @pytest.fixture
 def pods(control_plane: ControlPlane, namespace: str) -> str:
     """A namespace with pods and a Deployment without replicas."""
-    control_plane.apply([make_pod(namespace, name) for name in ("web-0", "web-1", "db-0")])
+    control_plane.apply([unscheduled_pod(namespace, name) for name in ("web-0", "web-1", "db-0")])
     return namespace
 
 
@@ -85,7 +85,7 @@ def test_K_live_names(control_plane: ControlPlane, kubectl_qos: Plugin, pods: st
 def test_K_live_nodes_and_namespaces(
     control_plane: ControlPlane, kubectl_qos: Plugin, make_node: Callable[..., Object], namespace: str
 ) -> None:
-    name = node_name(make_node())
+    name = make_node()["metadata"]["name"]
     assert _completed(control_plane, kubectl_qos, "node", name) == ([name], NO_FILES)
     assert _completed(control_plane, kubectl_qos, "fence", f"node/{name}") == ([f"node/{name}"], NO_FILES)
     assert _completed(control_plane, kubectl_qos, "explain", "--on", name) == ([name], NO_FILES)

@@ -23,9 +23,8 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.proxies import connected_proxy
 from tests.e2e.access import robot
 from tests.e2e.kubelets import Kubelet, uid_of
-from tests.e2e.objects import make_pod
 from tests.e2e.plugin import InProcess, Plugin, Qos, flat
-from tests.objects import raw_node
+from tests.objects import raw_node, unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -56,7 +55,7 @@ def kubectl_delete(control_plane: ControlPlane, runtime: Path) -> Plugin:
 
 def run_pod(control_plane: ControlPlane, kubelet: Kubelet, namespace: str, name: str = "web", **more: object) -> Object:
     """A pod that runs."""
-    pod = make_pod(namespace, name, nodeName=kubelet.name, terminationGracePeriodSeconds=5)
+    pod = unscheduled_pod(namespace, name, nodeName=kubelet.name, terminationGracePeriodSeconds=5)
     pod["metadata"] |= more
     made = control_plane.api.create(pod)
     wait_for(
@@ -151,13 +150,13 @@ def test_F2_a_dry_run_with_grace_changes_nothing(
 def test_F2_own_grace_of_0_is_a_force_deletion(
     control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str
 ) -> None:
-    control_plane.api.create(make_pod(namespace, nodeName=kubelet.name, terminationGracePeriodSeconds=0))
+    control_plane.api.create(unscheduled_pod(namespace, nodeName=kubelet.name, terminationGracePeriodSeconds=0))
     assert delete("pod/web", "-n", namespace).code == 3
     assert uid_of(control_plane, namespace, "web")
 
 
 def test_F2_pod_without_processes_needs_confirmation(control_plane: ControlPlane, delete: Qos, namespace: str) -> None:
-    control_plane.api.create(make_pod(namespace))
+    control_plane.api.create(unscheduled_pod(namespace))
     looked = delete("pod/web", "-n", namespace, "--grace-period=0")
     assert (looked.code, looked.out.splitlines()[1]) == (3, "Safe: it is on no node yet."), looked
     assert "Not deleted: to delete it without grace, add --confirm." in looked.out
@@ -235,13 +234,13 @@ def stored(control_plane: ControlPlane, namespace: str) -> Pod:
 
 
 def test_F2_only_the_pod_that_was_looked_at(control_plane: ControlPlane, proxy: KubectlProxy, namespace: str) -> None:
-    control_plane.api.create(make_pod(namespace))
+    control_plane.api.create(unscheduled_pod(namespace))
     looked_at = stored(control_plane, namespace)
-    control_plane.api.delete(make_pod(namespace))
+    control_plane.api.delete(unscheduled_pod(namespace))
     writer = Writer(proxy, dry_run=False)
     with pytest.raises(NotFound):
         writer.delete(PODS, looked_at, grace_period_seconds=0)
-    control_plane.api.create(make_pod(namespace))
+    control_plane.api.create(unscheduled_pod(namespace))
     with pytest.raises(Conflict, match="pod/web is not as it was looked at"):
         writer.delete(PODS, looked_at, grace_period_seconds=0)
     labelling = [{"op": "add", "path": "/metadata/labels/seen", "value": "true"}]
@@ -251,7 +250,7 @@ def test_F2_only_the_pod_that_was_looked_at(control_plane: ControlPlane, proxy: 
 
 
 def test_F6_of_two_patches_one_wins(control_plane: ControlPlane, proxy: KubectlProxy, namespace: str) -> None:
-    control_plane.api.create(make_pod(namespace))
+    control_plane.api.create(unscheduled_pod(namespace))
     looked_at = stored(control_plane, namespace)
     writer = Writer(proxy, dry_run=False)
     writer.patch(PODS, looked_at, [{"op": "add", "path": "/metadata/labels/first", "value": "true"}])
@@ -262,7 +261,7 @@ def test_F6_of_two_patches_one_wins(control_plane: ControlPlane, proxy: KubectlP
 
 def test_F6_the_way_in_is_narrow(control_plane: ControlPlane, proxy: KubectlProxy, namespace: str) -> None:
     """A process with access to the socket could change only this pod, and read nothing."""
-    control_plane.api.create(make_pod(namespace))
+    control_plane.api.create(unscheduled_pod(namespace))
     other = PODS.path(namespace, "web2")
     assert proxy.get(PODS.path(namespace))[0] == 403
     assert proxy.get(NODES.path(None, "n"))[0] == 403

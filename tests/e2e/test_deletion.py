@@ -13,8 +13,8 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import Qos
+from tests.objects import unscheduled_pod
 from tests.restated.termination import DeleteOptions, DeleteOutcome, before_delete
 from tests.waiting import wait_for
 
@@ -51,7 +51,7 @@ def test_T1_deletes_of_a_bound_pod(
     asked: Sequence[int | None],
     expected: Sequence[int],
 ) -> None:
-    manifest = make_pod(namespace, nodeName=node_name(make_node()), terminationGracePeriodSeconds=400)
+    manifest = unscheduled_pod(namespace, nodeName=make_node()["metadata"]["name"], terminationGracePeriodSeconds=400)
     pod = control_plane.api.create(manifest)
 
     seen = []
@@ -65,7 +65,7 @@ def test_T1_deletes_of_a_bound_pod(
 def test_T1_shorter_delete_after_its_time_counts_from_now(
     control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]
 ) -> None:
-    pod = control_plane.api.create(make_pod(namespace, nodeName=node_name(make_node())))
+    pod = control_plane.api.create(unscheduled_pod(namespace, nodeName=make_node()["metadata"]["name"]))
     pod = assert_predicted(control_plane, pod, PLAIN)
     deletion = deletion_time(pod)
     assert deletion is not None
@@ -87,14 +87,14 @@ def test_T1_shorter_delete_after_its_time_counts_from_now(
 def test_T1_finished_pod_is_gone_at_once(
     control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object], state: Object
 ) -> None:
-    pod = control_plane.api.create(make_pod(namespace, nodeName=node_name(make_node())))
+    pod = control_plane.api.create(unscheduled_pod(namespace, nodeName=make_node()["metadata"]["name"]))
     pod = control_plane.set_pod_status(pod, state)
 
     assert not assert_predicted(control_plane, pod, 60)
 
 
 def test_T1_unscheduled_pod_is_gone_at_once(control_plane: ControlPlane, namespace: str) -> None:
-    pod = control_plane.api.create(make_pod(namespace))
+    pod = control_plane.api.create(unscheduled_pod(namespace))
 
     assert not assert_predicted(control_plane, pod, 60)
 
@@ -102,7 +102,7 @@ def test_T1_unscheduled_pod_is_gone_at_once(control_plane: ControlPlane, namespa
 def test_T1_pod_of_grace_zero_is_gone_at_once(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
-    manifest = make_pod(namespace, nodeName=node_name(make_node()), terminationGracePeriodSeconds=0)
+    manifest = unscheduled_pod(namespace, nodeName=make_node()["metadata"]["name"], terminationGracePeriodSeconds=0)
     pod = control_plane.api.create(manifest)
     text = qos.text("pod/web", "-n", namespace)
 
@@ -111,7 +111,7 @@ def test_T1_pod_of_grace_zero_is_gone_at_once(
 
 
 def test_T1_finalizer_keeps_a_pod_of_no_processes(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
-    manifest = make_pod(namespace)
+    manifest = unscheduled_pod(namespace)
     manifest["metadata"]["finalizers"] = ["example.com/keep"]
     pod = control_plane.api.create(manifest)
 
@@ -128,7 +128,7 @@ def test_T1_finalizer_keeps_a_pod_of_no_processes(control_plane: ControlPlane, q
 def test_T1_explained_while_it_stops(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
-    pod = control_plane.api.create(make_pod(namespace, nodeName=node_name(make_node())))
+    pod = control_plane.api.create(unscheduled_pod(namespace, nodeName=make_node()["metadata"]["name"]))
     for seconds in (600, 300):
         pod = assert_predicted(control_plane, pod, seconds)
 

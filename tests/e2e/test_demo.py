@@ -17,9 +17,7 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiClient, ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.demo import as_written
-from tests.e2e.objects import make_pod
-from tests.objects import raw_priority_class as make_class
-from tests.objects import raw_service_account
+from tests.objects import raw_priority_class, raw_service_account, unscheduled_pod
 from tests.restated.priority import admit_priority_class
 
 pytestmark = pytest.mark.controlplane
@@ -121,7 +119,7 @@ def test_Q1_api_server_gives_the_demo_classes(created: Created) -> None:
 
 
 def test_P1_only_one_default_class(created: Created) -> None:
-    second = make_class("second-default", 7, globalDefault=True)
+    second = raw_priority_class("second-default", 7, globalDefault=True)
 
     with pytest.raises(ApiError) as refused:
         created.control_plane.api.create(second)
@@ -136,7 +134,7 @@ def test_P1_only_one_default_class(created: Created) -> None:
 
 
 def test_P1_pod_without_class_gets_the_default_one(created: Created) -> None:
-    manifest = make_pod("shop", "nameless")
+    manifest = unscheduled_pod("shop", "nameless")
 
     stored = created.control_plane.api.create(manifest)
 

@@ -17,10 +17,10 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import allow, robot
 from tests.e2e.deaths import Deaths, name_of
-from tests.e2e.objects import make_workload
 from tests.e2e.played_kubelets import Kubelets
 from tests.e2e.plugin import InProcess
 from tests.e2e.ways_to_end import DEATHS, SLOW
+from tests.objects import raw_workload
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -516,12 +516,12 @@ def many(control_plane: ControlPlane, namespace: str) -> Iterator[Deaths]:
 def test_events_of_a_controller_that_come_late(many: Deaths, died: InProcess) -> None:
     workloads = [f"web-{number}" for number in range(12)]
     for name in workloads:
-        many.plane.apply([make_workload("Deployment", many.namespace, _spec(many), name, replicas=9)])
+        many.plane.apply([raw_workload("Deployment", name, many.namespace, pod_spec=_spec(many), replicas=9)])
     for name in workloads:
         for pod in many.of_workload(name, 9):
             many.stay(pod)
     for name in workloads:
-        many.plane.api.patch(make_workload("Deployment", many.namespace, {}, name), {"spec": {"replicas": 0}})
+        many.plane.api.patch(raw_workload("Deployment", name, many.namespace, pod_spec={}), {"spec": {"replicas": 0}})
 
     def going(count: int) -> list[str]:
         """The names of those that are, once they are so many."""

@@ -17,9 +17,9 @@ import yaml
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
-from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import InProcess, Plugin
 from tests.kubectl_plugin.running import Ran
+from tests.objects import unscheduled_pod
 from tests.waiting import answer_in_the_end
 
 pytestmark = pytest.mark.controlplane
@@ -31,13 +31,14 @@ Both = Callable[..., Ran]
 @pytest.fixture
 def node(make_node: Callable[..., Object]) -> str:
     """A node of its own."""
-    return node_name(make_node(capacity={"cpu": "16"}))
+    name: str = make_node(capacity={"cpu": "16"})["metadata"]["name"]
+    return name
 
 
 @pytest.fixture
 def pod(control_plane: ControlPlane, namespace: str, node: str) -> str:
     """A namespace with the pod web on that node, and an empty default namespace."""
-    control_plane.apply([make_pod(namespace, requests={"cpu": "100m", "memory": "64Mi"}, nodeName=node)])
+    control_plane.apply([unscheduled_pod(namespace, requests={"cpu": "100m", "memory": "64Mi"}, nodeName=node)])
     return namespace
 
 
@@ -67,7 +68,7 @@ def _timeless(ran: Ran) -> Ran:
 
 def test_explain(both: Both, pod: str, node: str) -> None:
     assert both("explain", "pod/web", f"node/{node}", "-n", pod, "-o", "json").code == 0
-    assert both("explain", "-f", "-", stdin=json.dumps(make_pod(pod, "other"))).code == 0
+    assert both("explain", "-f", "-", stdin=json.dumps(unscheduled_pod(pod, "other"))).code == 0
 
 
 def test_explain_with_few_rights(both: Both, control_plane: ControlPlane, pod: str) -> None:
@@ -81,7 +82,7 @@ def test_node(both: Both, node: str, pod: str) -> None:
 
 
 def test_place(both: Both, namespace: str, node: str) -> None:
-    manifest = make_pod(namespace, requests={"cpu": "12"}, schedulerName="default-scheduler")
+    manifest = unscheduled_pod(namespace, requests={"cpu": "12"}, schedulerName="default-scheduler")
     ran = both("place", "-f", "-", stdin=yaml.safe_dump(manifest))
     assert (ran.code, node in ran.out) == (0, True)
 
@@ -103,7 +104,7 @@ def test_fence_and_unfence(both: Both, node: str) -> None:
 
 
 def test_lint(both: Both) -> None:
-    assert both("lint", "-f", "-", stdin=json.dumps(make_pod("shop", priorityClassName=""))).code in {0, 1}
+    assert both("lint", "-f", "-", stdin=json.dumps(unscheduled_pod("shop", priorityClassName=""))).code in {0, 1}
 
 
 def test_why(both: Both) -> None:

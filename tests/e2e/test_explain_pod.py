@@ -11,12 +11,9 @@ import pytest
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import Qos, flat
 from tests.e2e.scheduling import await_node
-from tests.objects import on
-from tests.objects import raw_container as container
-from tests.objects import raw_priority_class as make_class
+from tests.objects import on, raw_container, raw_priority_class, unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -30,7 +27,7 @@ def explained(control_plane: ControlPlane, qos: Qos, namespace: str) -> Callable
     """Creates the pod ``web`` and returns the text of its explanation."""
 
     def explain(**spec: Any) -> str:
-        control_plane.apply([make_pod(namespace, **spec)])
+        control_plane.apply([unscheduled_pod(namespace, **spec)])
         return qos.text("pod/web", "-n", namespace, "-o", "wide")
 
     return explain
@@ -42,7 +39,7 @@ def explained(control_plane: ControlPlane, qos: Qos, namespace: str) -> Callable
 def test_Q1_bare_pod_of_no_class(
     explained: Callable[..., str], control_plane: ControlPlane, namespace: str, make_node: MakeNode
 ) -> None:
-    node = node_name(make_node(capacity={"memory": "8Gi"}, allocatable={"memory": "7Gi"}))
+    node = make_node(capacity={"memory": "8Gi"}, allocatable={"memory": "7Gi"})["metadata"]["name"]
 
     text = explained(nodeName=node, requests={"memory": "1Gi"})
 
@@ -61,7 +58,7 @@ def test_Q1_bare_pod_of_no_class(
 
 
 def test_Q1_limits_only_manifest_is_stored_as_guaranteed(explained: Callable[..., str], make_node: MakeNode) -> None:
-    text = explained(nodeName=node_name(make_node()), limits=LARGE)
+    text = explained(nodeName=make_node()["metadata"]["name"], limits=LARGE)
 
     assert "QoS class Guaranteed: every container limits cpu and memory, and requests equal limits" in text
     assert "OOM score -997 all containers oom_score_adj of every Guaranteed pod" in text
@@ -69,9 +66,9 @@ def test_Q1_limits_only_manifest_is_stored_as_guaranteed(explained: Callable[...
 
 
 def test_Q1_native_sidecar_spoils_the_class(explained: Callable[..., str], make_node: MakeNode) -> None:
-    proxy = container("proxy", {"cpu": "100m", "memory": "128Mi"}, restartPolicy="Always")
+    proxy = raw_container("proxy", {"cpu": "100m", "memory": "128Mi"}, restartPolicy="Always")
 
-    text = explained(nodeName=node_name(make_node()), requests=LARGE, limits=LARGE, initContainers=[proxy])
+    text = explained(nodeName=make_node()["metadata"]["name"], requests=LARGE, limits=LARGE, initContainers=[proxy])
 
     assert 'Burstable: only "proxy" keeps it from Guaranteed.' in text
     assert "Guaranteed if proxy sets limits.cpu = 100m and limits.memory = 128Mi, in a new pod" in text
@@ -82,7 +79,7 @@ def test_Q1_native_sidecar_spoils_the_class(explained: Callable[..., str], make_
 def test_Q1_pod_level_resources_decide_alone(explained: Callable[..., str], make_node: MakeNode) -> None:
     own = {"requests": LARGE, "limits": LARGE}
 
-    text = explained(nodeName=node_name(make_node()), requests={"cpu": "100m"}, resources=own)
+    text = explained(nodeName=make_node()["metadata"]["name"], requests={"cpu": "100m"}, resources=own)
 
     assert "QoS class Guaranteed: spec.resources, which alone decides, limits cpu and memory" in text
 
@@ -93,10 +90,10 @@ def test_Q1_pod_level_resources_decide_alone(explained: Callable[..., str], make
 def test_P1_pod_of_a_class(
     control_plane: ControlPlane, explained: Callable[..., str], namespace: str, make_node: MakeNode
 ) -> None:
-    meek = make_class(f"{namespace}-meek", 1234, preemptionPolicy="Never")
+    meek = raw_priority_class(f"{namespace}-meek", 1234, preemptionPolicy="Never")
     control_plane.apply([meek])
 
-    text = explained(nodeName=node_name(make_node()), priorityClassName=f"{namespace}-meek")
+    text = explained(nodeName=make_node()["metadata"]["name"], priorityClassName=f"{namespace}-meek")
 
     control_plane.api.delete(meek)
     assert (
@@ -108,8 +105,8 @@ def test_P1_class_that_was_deleted(
     control_plane: ControlPlane, qos: Qos, explained: Callable[..., str], namespace: str, make_node: MakeNode
 ) -> None:
     name = f"{namespace}-vip"
-    control_plane.apply([make_class(name, 5000)])
-    before = explained(nodeName=node_name(make_node()), priorityClassName=name)
+    control_plane.apply([raw_priority_class(name, 5000)])
+    before = explained(nodeName=make_node()["metadata"]["name"], priorityClassName=name)
 
     control_plane.kubectl("delete", "priorityclass", name)
     after = qos.text("pod/web", "-n", namespace, "-o", "wide")
@@ -123,19 +120,19 @@ def test_P1_class_that_was_made_anew(
     control_plane: ControlPlane, qos: Qos, explained: Callable[..., str], namespace: str, make_node: MakeNode
 ) -> None:
     name = f"{namespace}-vip"
-    control_plane.apply([make_class(name, 5000)])
-    explained(nodeName=node_name(make_node()), priorityClassName=name)
+    control_plane.apply([raw_priority_class(name, 5000)])
+    explained(nodeName=make_node()["metadata"]["name"], priorityClassName=name)
 
-    control_plane.api.delete(make_class(name, 5000))
-    control_plane.apply([make_class(name, 70)])
+    control_plane.api.delete(raw_priority_class(name, 5000))
+    control_plane.apply([raw_priority_class(name, 70)])
     text = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
-    control_plane.api.delete(make_class(name, 70))
+    control_plane.api.delete(raw_priority_class(name, 70))
     assert f'class "{name}" is 70 now: pods keep the value they were made with' in text
 
 
 def test_Q2_node_critical_pod(explained: Callable[..., str], make_node: MakeNode) -> None:
-    text = explained(nodeName=node_name(make_node()), priorityClassName="system-node-critical")
+    text = explained(nodeName=make_node()["metadata"]["name"], priorityClassName="system-node-critical")
 
     assert "Node-critical: among the last to be killed and never evicted, though its class is BestEffort." in text
     assert "OOM score -997 all containers class system-node-critical and priority >= 2000000000" in text
@@ -152,7 +149,7 @@ def test_pending_pod_quotes_the_scheduler(
     last = make_node(labels={"zone": "b"}, taints=[{"key": "dedicated", "value": "db", "effect": "NoSchedule"}])
     await_node(control_plane, last, namespace)
     asks = {"memory": "2Gi"}
-    pod = make_pod(namespace, schedulerName="default-scheduler", nodeSelector=on(node), requests=asks)
+    pod = unscheduled_pod(namespace, schedulerName="default-scheduler", nodeSelector=on(node), requests=asks)
     control_plane.apply([pod])
     message = scheduler_says(control_plane, namespace)
 
@@ -179,11 +176,11 @@ def test_pending_pod_that_breaks_topology_spread(
         "labelSelector": {"matchLabels": {"app": "web"}},
         "nodeAffinityPolicy": "Ignore",
     }
-    running = make_pod(namespace, "first", nodeName=node_name(nodes[0]))
+    running = unscheduled_pod(namespace, "first", nodeName=nodes[0]["metadata"]["name"])
     running["metadata"]["labels"] = {"app": "web"}
     # It may be placed only in zone a, where one more would exceed the skew by two.
     spec: Object = {"affinity": pod_stays_away_from(nodes[1]), "topologySpreadConstraints": [constraint]}
-    control_plane.apply([running, make_pod(namespace, schedulerName="default-scheduler", **spec)])
+    control_plane.apply([running, unscheduled_pod(namespace, schedulerName="default-scheduler", **spec)])
     message = scheduler_says(control_plane, namespace)
 
     text = qos.text("pod/web", "-n", namespace, "-o", "wide")
@@ -199,14 +196,14 @@ def test_placed_pod_with_topology_spread(
     node = make_node(labels={"zone": "a"})
     constraint = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
     spec: Object = {"nodeSelector": on(node), "topologySpreadConstraints": [constraint]}
-    control_plane.apply([make_pod(namespace, schedulerName="default-scheduler", **spec)])
+    control_plane.apply([unscheduled_pod(namespace, schedulerName="default-scheduler", **spec)])
     wait_for(
         lambda: control_plane.api.get("v1", "Pod", "web", namespace)["spec"].get("nodeName"), "the pod is scheduled"
     )
 
     text = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
-    title = f"pod/web in namespace {namespace}, on {node_name(node)}"
+    title = f"pod/web in namespace {namespace}, on {node['metadata']['name']}"
     assert text.startswith(f"{title} Pending for ")
     assert ": its kubelet has not reported its containers yet. BestEffort: " in text
 
@@ -235,7 +232,7 @@ def test_pod_that_no_scheduler_has_seen(explained: Callable[..., str]) -> None:
 def test_T1_being_deleted_on_a_node(
     control_plane: ControlPlane, qos: Qos, explained: Callable[..., str], namespace: str, make_node: MakeNode
 ) -> None:
-    explained(nodeName=node_name(make_node()), terminationGracePeriodSeconds=300)
+    explained(nodeName=make_node()["metadata"]["name"], terminationGracePeriodSeconds=300)
 
     control_plane.kubectl("delete", "pod", "web", "-n", namespace, "--wait=false")
     # The day is named unless it is today: a minute before midnight both are seen.
@@ -253,7 +250,7 @@ def test_T1_overdue_because_no_kubelet_confirms(
     control_plane: ControlPlane, qos: Qos, explained: Callable[..., str], namespace: str, make_node: MakeNode
 ) -> None:
     # With its own period: a shorter one that is asked for may be a second delete's, which ends no stop in flight.
-    explained(nodeName=node_name(make_node()), terminationGracePeriodSeconds=1)
+    explained(nodeName=make_node()["metadata"]["name"], terminationGracePeriodSeconds=1)
     control_plane.kubectl("delete", "pod", "web", "-n", namespace, "--wait=false")
 
     def overdue() -> str | None:
@@ -271,13 +268,13 @@ def test_F5_running_on_a_silent_node(
     control_plane: ControlPlane, qos: Qos, explained: Callable[..., str], namespace: str, make_node: MakeNode
 ) -> None:
     node = make_node()
-    explained(nodeName=node_name(node))
+    explained(nodeName=node["metadata"]["name"])
     control_plane.set_pod_status({"apiVersion": "v1", "kind": "Pod", **named("web", namespace)}, {"phase": "Running"})
     silence(control_plane, node)
 
     text = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
-    place = node_name(node)
+    place = node["metadata"]["name"]
     assert f"Its node {place} is silent since 2026-01-02 03:04:05 UTC: its last known phase is Running" in text
     assert "It is unknown whether its processes still run." in text
     assert f"{place} is silent since 2026-01-02 03:04:05 UTC; make sure that the machine is off first" in text
@@ -289,25 +286,25 @@ def test_F5_stuck_on_a_silent_node(
     control_plane: ControlPlane, qos: Qos, explained: Callable[..., str], namespace: str, make_node: MakeNode
 ) -> None:
     node = make_node()
-    explained(nodeName=node_name(node))
+    explained(nodeName=node["metadata"]["name"])
     silence(control_plane, node)
     control_plane.kubectl("delete", "pod", "web", "-n", namespace, "--wait=false")
 
     text = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
-    place = node_name(node)
+    place = node["metadata"]["name"]
     assert f"grace 30 s: stuck, because {place} is silent since 2026-01-02 03:04:05 UTC." in text
     assert f"It stays Terminating until {place} answers again, or its Node is deleted or declared out" in text
 
 
 def test_node_that_was_deleted(control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode) -> None:
     node = make_node()
-    control_plane.apply([make_pod(namespace, nodeName=node_name(node), requests=LARGE)])
+    control_plane.apply([unscheduled_pod(namespace, nodeName=node["metadata"]["name"], requests=LARGE)])
     control_plane.api.delete(node)
 
     text = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
-    assert f"Its node {node_name(node)} has no Node object any more" in text
+    assert f"Its node {node['metadata']['name']} has no Node object any more" in text
     assert "OOM score 1000 - 1000 x memory request / node memory, from 3 to 999: unknown without a node" in text
 
 
@@ -317,7 +314,7 @@ def test_node_that_was_deleted(control_plane: ControlPlane, qos: Qos, namespace:
 def test_finished_and_failed(
     control_plane: ControlPlane, qos: Qos, namespace: str, explained: Callable[..., str], make_node: MakeNode
 ) -> None:
-    explained(nodeName=node_name(make_node()))
+    explained(nodeName=make_node()["metadata"]["name"])
     pod = {"apiVersion": "v1", "kind": "Pod", **named("web", namespace)}
 
     evicted = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}
@@ -331,7 +328,7 @@ def test_finished_and_failed(
 def test_Q3_killed_by_the_kernel(
     control_plane: ControlPlane, qos: Qos, namespace: str, explained: Callable[..., str], make_node: MakeNode
 ) -> None:
-    explained(nodeName=node_name(make_node()), requests=LARGE)
+    explained(nodeName=make_node()["metadata"]["name"], requests=LARGE)
     end = {"reason": "OOMKilled", "exitCode": 137, "finishedAt": "2026-01-02T03:04:05Z"}
     status = {
         "name": "app",
@@ -356,7 +353,11 @@ def named(name: str, namespace: str) -> Object:
 
 
 def pod_stays_away_from(node: Object) -> Object:
-    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "NotIn", "values": [node_name(node)]}]}
+    term = {
+        "matchExpressions": [
+            {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": [node["metadata"]["name"]]}
+        ]
+    }
     mine = {"matchExpressions": [{"key": "spread", "operator": "Exists"}, *term["matchExpressions"]]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [mine]}}}
 

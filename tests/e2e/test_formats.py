@@ -10,7 +10,7 @@ import pytest
 
 from kubectl_plugin.render.templates import CustomColumns, columns_from_lines, columns_from_spec
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_pod
+from tests.objects import unscheduled_pod
 
 pytestmark = pytest.mark.controlplane
 
@@ -29,8 +29,8 @@ def pods(control_plane: ControlPlane, namespace: str) -> Any:
     """What kubectl prints of some pods as JSON."""
     control_plane.apply(
         [
-            make_pod(namespace, "a", requests={"cpu": "100m", "memory": "1Gi"}),
-            make_pod(namespace, "a-longer-name-than-others", terminationGracePeriodSeconds=5),
+            unscheduled_pod(namespace, "a", requests={"cpu": "100m", "memory": "1Gi"}),
+            unscheduled_pod(namespace, "a-longer-name-than-others", terminationGracePeriodSeconds=5),
         ]
     )
     return json.loads(control_plane.kubectl("get", "pods", "-n", namespace, "-o", "json").stdout)

@@ -17,9 +17,9 @@ import yaml
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import again_if_not_connected
-from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import Plugin, Qos, flat
 from tests.kubectl_plugin.running import Ran
+from tests.objects import unscheduled_pod
 
 pytestmark = pytest.mark.controlplane
 
@@ -40,7 +40,7 @@ OURS = re.compile("\x1b\\[(?:0|1|31|32|33)m")
 @pytest.fixture
 def pending(control_plane: ControlPlane, namespace: str) -> str:
     """A namespace with a pod that has hostile text from its scheduler."""
-    pod = control_plane.api.create(make_pod(namespace))
+    pod = control_plane.api.create(unscheduled_pod(namespace))
     said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": HOSTILE}
     control_plane.set_pod_status(pod, {"conditions": [said]})
     return namespace
@@ -49,7 +49,7 @@ def pending(control_plane: ControlPlane, namespace: str) -> str:
 @pytest.fixture
 def failed(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]) -> str:
     """A namespace with a pod that has hostile text from its kubelet."""
-    manifest = make_pod(namespace, nodeName=node_name(make_node()))
+    manifest = unscheduled_pod(namespace, nodeName=make_node()["metadata"]["name"])
     manifest["metadata"]["annotations"] = {"kubernetes.io/config.source": HOSTILE}
     pod = control_plane.api.create(manifest)
     control_plane.set_pod_status(pod, {"phase": "Failed", "reason": f"Evicted{HOSTILE}", "message": HOSTILE})
@@ -75,7 +75,7 @@ def test_words_of_the_kubelet(qos: Qos, failed: str) -> None:
 def test_words_of_an_eviction(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
-    pod = control_plane.api.create(make_pod(namespace, nodeName=node_name(make_node())))
+    pod = control_plane.api.create(unscheduled_pod(namespace, nodeName=make_node()["metadata"]["name"]))
     why = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": HOSTILE}
     # Without a time the condition counts as stale, and its controller removes it.
     why["lastTransitionTime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -124,7 +124,7 @@ def test_yaml_is_valid_and_whole(qos: Qos, failed: str) -> None:
 
 
 def test_words_of_a_manifest(qos: Qos, namespace: str) -> None:
-    manifest = make_pod(namespace, f"web{HOSTILE}", priorityClassName=HOSTILE)
+    manifest = unscheduled_pod(namespace, f"web{HOSTILE}", priorityClassName=HOSTILE)
 
     for output in ("table", "wide", "name"):
         ran = qos("-f", "-", "-o", output, stdin=json.dumps(manifest))
@@ -148,7 +148,7 @@ def test_name_of_a_node_is_in_no_command(
     control_plane: ControlPlane, tmp_path: Path, namespace: str, node: str
 ) -> None:
     """``pods/binding`` accepts any name. The plugin treats that Node as one that does not exist."""
-    pod = control_plane.api.create(make_pod(namespace, schedulerName="no-scheduler"))
+    pod = control_plane.api.create(unscheduled_pod(namespace, schedulerName="no-scheduler"))
     control_plane.bind(pod, node)
     runtime = tmp_path / "run"
     runtime.mkdir()

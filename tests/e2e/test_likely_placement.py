@@ -12,10 +12,9 @@ import yaml
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
-from tests.e2e.objects import make_pod, make_workload, node_name
 from tests.e2e.plugin import Qos, flat
 from tests.e2e.scheduling import await_node
-from tests.objects import raw_priority_class as make_class
+from tests.objects import raw_priority_class, raw_workload, unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -72,9 +71,9 @@ def remedy(placement: Mapping[str, Any], plugin: str) -> Mapping[str, Any]:
 def test_pending_pod_shows_scheduler_message_and_cause(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
-    small = node_name(make_node(capacity={"cpu": "1"}))
+    small = make_node(capacity={"cpu": "1"})["metadata"]["name"]
     make_node(taints=[TAINT])
-    control_plane.apply([make_pod(namespace, requests={"cpu": "2"}, **SCHEDULED)])
+    control_plane.apply([unscheduled_pod(namespace, requests={"cpu": "2"}, **SCHEDULED)])
     said = refusal(control_plane, namespace)
 
     placement = qos.json("pod/web", "-n", namespace)["placement"]
@@ -92,7 +91,7 @@ def test_suggested_uncordon_lets_the_pod_bind(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     make_node(unschedulable=True)
-    control_plane.apply([make_pod(namespace, **SCHEDULED)])
+    control_plane.apply([unscheduled_pod(namespace, **SCHEDULED)])
     refusal(control_plane, namespace)
 
     suggested = remedy(qos.json("pod/web", "-n", namespace)["placement"], "NodeUnschedulable")
@@ -107,7 +106,7 @@ def test_suggested_label_lets_the_pod_bind(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     make_node()
-    control_plane.apply([make_pod(namespace, nodeSelector={"disk": "ssd"}, **SCHEDULED)])
+    control_plane.apply([unscheduled_pod(namespace, nodeSelector={"disk": "ssd"}, **SCHEDULED)])
     refusal(control_plane, namespace)
 
     suggested = remedy(qos.json("pod/web", "-n", namespace)["placement"], "NodeAffinity")
@@ -122,7 +121,7 @@ def test_suggested_toleration_lets_the_pod_bind(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     make_node(taints=[TAINT])
-    control_plane.apply([make_pod(namespace, **SCHEDULED)])
+    control_plane.apply([unscheduled_pod(namespace, **SCHEDULED)])
     refusal(control_plane, namespace)
 
     suggested = remedy(qos.json("pod/web", "-n", namespace)["placement"], "TaintToleration")
@@ -130,7 +129,7 @@ def test_suggested_toleration_lets_the_pod_bind(
     [change] = suggested["changes"]
     assert (change["kind"], change["value"]) == ("Tolerate", "dedicated=gpu:NoSchedule")
     toleration = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
-    control_plane.apply([make_pod(namespace, "tolerant", tolerations=[toleration], **SCHEDULED)])
+    control_plane.apply([unscheduled_pod(namespace, "tolerant", tolerations=[toleration], **SCHEDULED)])
     assert chosen(control_plane, namespace, "tolerant") == suggested["node"]
 
 
@@ -139,7 +138,7 @@ def test_manifest_names_the_node_that_is_chosen(
 ) -> None:
     make_node(capacity={"cpu": "2"})
     make_node(capacity={"cpu": "64", "memory": "256Gi"})
-    pod = make_pod(namespace, requests={"cpu": "1", "memory": "1Gi"}, **SCHEDULED)
+    pod = unscheduled_pod(namespace, requests={"cpu": "1", "memory": "1Gi"}, **SCHEDULED)
 
     placement = qos.json("-f", "-", stdin=yaml.safe_dump(pod))["placement"]
 
@@ -151,8 +150,8 @@ def test_manifest_names_the_node_that_is_chosen(
 def test_running_pod_is_judged_anew_when_asked(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
-    node = node_name(make_node())
-    control_plane.apply([make_pod(namespace, **SCHEDULED)])
+    node = make_node()["metadata"]["name"]
+    control_plane.apply([unscheduled_pod(namespace, **SCHEDULED)])
     assert chosen(control_plane, namespace) == node
     control_plane.kubectl("cordon", node)
 
@@ -165,9 +164,9 @@ def test_running_pod_is_judged_anew_when_asked(
 def test_workload_names_the_node_of_its_next_pod(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
-    node = node_name(make_node())
-    spec = make_pod(namespace, **SCHEDULED)["spec"]
-    control_plane.apply([make_workload("Deployment", namespace, spec, replicas=0)])
+    node = make_node()["metadata"]["name"]
+    spec = unscheduled_pod(namespace, **SCHEDULED)["spec"]
+    control_plane.apply([raw_workload("Deployment", "web", namespace, pod_spec=spec, replicas=0)])
 
     assert qos.json("deployment/web", "-n", namespace)["template"]["placement"] is None
     assert qos.json("deployment/web", "-n", namespace, "--placement")["template"]["placement"]["best"] == [node]
@@ -175,7 +174,7 @@ def test_workload_names_the_node_of_its_next_pod(
 
 def test_missing_rights_to_the_cluster_are_named(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
     # No node has that: the scheduler may know one of another test yet that is gone by now.
-    control_plane.apply([make_pod(namespace, nodeSelector={"disk": namespace}, **SCHEDULED)])
+    control_plane.apply([unscheduled_pod(namespace, nodeSelector={"disk": namespace}, **SCHEDULED)])
 
     text = qos.text("pod/web", "-n", namespace, kubeconfig=robot(control_plane, namespace), code=11)
 
@@ -186,8 +185,8 @@ def test_missing_rights_to_the_cluster_are_named(control_plane: ControlPlane, qo
 def test_pod_of_another_scheduler_is_not_guessed_about(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode, tmp_path: Path
 ) -> None:
-    node = node_name(make_node())
-    control_plane.apply([make_pod(namespace, schedulerName="volcano")])
+    node = make_node()["metadata"]["name"]
+    control_plane.apply([unscheduled_pod(namespace, schedulerName="volcano")])
 
     assert 'not modelled: spec.schedulerName "volcano" has no profile' in qos.text("pod/web", "-n", namespace)
 
@@ -217,7 +216,7 @@ def test_disabled_plugin_of_the_cluster_is_ignored(
         "metadata": {"name": "scheduler", "namespace": namespace},
         "data": {"config.yaml": yaml.safe_dump(configuration)},
     }
-    control_plane.apply([config_map, make_pod(namespace, **SCHEDULED)])
+    control_plane.apply([config_map, unscheduled_pod(namespace, **SCHEDULED)])
     refusal(control_plane, namespace)
 
     where = f"configmap/{namespace}/scheduler"
@@ -230,12 +229,12 @@ def test_disabled_plugin_of_the_cluster_is_ignored(
 def test_P4_P5_P6_preemption_is_predicted(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
-    node = node_name(make_node(capacity={"cpu": "2"}))
-    classes = [make_class(f"{namespace}-low", 5), make_class(f"{namespace}-high", 10)]
-    low = make_pod(namespace, "low", requests={"cpu": "2"}, priorityClassName=f"{namespace}-low", **SCHEDULED)
+    node = make_node(capacity={"cpu": "2"})["metadata"]["name"]
+    classes = [raw_priority_class(f"{namespace}-low", 5), raw_priority_class(f"{namespace}-high", 10)]
+    low = unscheduled_pod(namespace, "low", requests={"cpu": "2"}, priorityClassName=f"{namespace}-low", **SCHEDULED)
     control_plane.apply([*classes, low])
     chosen(control_plane, namespace, "low")
-    high = make_pod(namespace, "high", requests={"cpu": "2"}, priorityClassName=f"{namespace}-high", **SCHEDULED)
+    high = unscheduled_pod(namespace, "high", requests={"cpu": "2"}, priorityClassName=f"{namespace}-high", **SCHEDULED)
 
     predicted = qos.json("-f", "-", "-n", namespace, stdin=yaml.safe_dump(high))["placement"]["preemption"]
 
@@ -262,16 +261,16 @@ def test_P4_P5_P6_preemption_is_predicted(
 def test_P6_needless_preemption_is_reported(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
-    node = node_name(make_node(capacity={"cpu": "2"}))
-    classes = [make_class(f"{namespace}-low", 5), make_class(f"{namespace}-high", 10)]
-    low = make_pod(namespace, "low", requests={"cpu": "2"}, priorityClassName=f"{namespace}-low", **SCHEDULED)
+    node = make_node(capacity={"cpu": "2"})["metadata"]["name"]
+    classes = [raw_priority_class(f"{namespace}-low", 5), raw_priority_class(f"{namespace}-high", 10)]
+    low = unscheduled_pod(namespace, "low", requests={"cpu": "2"}, priorityClassName=f"{namespace}-low", **SCHEDULED)
     control_plane.apply([*classes, low])
     chosen(control_plane, namespace, "low")
-    high = make_pod(namespace, "high", requests={"cpu": "2"}, priorityClassName=f"{namespace}-high", **SCHEDULED)
+    high = unscheduled_pod(namespace, "high", requests={"cpu": "2"}, priorityClassName=f"{namespace}-high", **SCHEDULED)
     control_plane.apply([high])
     wait_for(lambda: is_going(control_plane, namespace, "low"), "the victim goes")
     # Another node comes while the victim is still on its way out.
-    better = node_name(make_node(capacity={"cpu": "8"}))
+    better = make_node(capacity={"cpu": "8"})["metadata"]["name"]
     assert chosen(control_plane, namespace, "high") == better
 
     text = qos.text("pod/low", "-n", namespace)

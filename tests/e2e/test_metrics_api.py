@@ -17,7 +17,6 @@ from cluster_io.live import transport
 from tests.controlplane.certificates import Authority
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import node_name
 from tests.e2e.plugin import InProcess
 from tests.waiting import wait_for
 
@@ -159,7 +158,7 @@ def test_answer_goes_on_without_a_metrics_api(
 ) -> None:
     """The list of nodes shows why usage is unknown, within seconds and in printable text."""
     # Of a single node the details are shown, which are read by name.
-    names = [node_name(make_node()) for _ in range(2)]
+    names = [make_node()["metadata"]["name"] for _ in range(2)]
     settings, reason = ANSWERS[answer]
     for field, value in settings.items():
         monkeypatch.setattr(metrics, field, value)
@@ -181,7 +180,7 @@ def test_pages_of_a_metrics_api_are_not_followed(
     qos: InProcess, make_node: Callable[..., Object], metrics: MetricsAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The list has no pages: an answer that always names a next page would never end."""
-    names = [node_name(make_node()) for _ in range(2)]
+    names = [make_node()["metadata"]["name"] for _ in range(2)]
     usage = [{"metadata": {"name": name}, "usage": {"cpu": "1", "memory": "3Gi"}} for name in names]
     monkeypatch.setattr(metrics, "pieces", lambda: iter([_list(*usage, **{"continue": "again"})]))
 

@@ -14,9 +14,8 @@ from cluster_io.live.transport import KubectlProxy
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
-from tests.e2e.objects import make_pod, make_workload
 from tests.e2e.plugin import InProcess, Plugin, flat
-from tests.objects import raw_container as container
+from tests.objects import raw_container, raw_workload, unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -55,7 +54,7 @@ def bounded(control_plane: ControlPlane, namespace: str) -> str:
     # The API server does not count pods that it admits before it knows the quota.
     wait_for(lambda: "exceeded quota" in refused(control_plane, over), "the API server knows the quota")
     # A pod that really uses it: the controller overwrites values that are set by hand.
-    control_plane.apply([make_pod(namespace, "other", containers=[container(requests={"memory": "100Mi"})])])
+    control_plane.apply([unscheduled_pod(namespace, "other", containers=[raw_container(requests={"memory": "100Mi"})])])
     used = {"requests.memory": "100Mi", "pods": "1"}
     wait_for(lambda: api.get("v1", "ResourceQuota", "q", namespace)["status"]["used"] == used, "the pod is counted")
     wait_for(lambda: "used: requests.memory=100Mi" in refused(control_plane, over), "the quota counts")
@@ -67,7 +66,9 @@ def pod_of(namespace: str, case: Mapping[str, Any]) -> Object:
     """The pod of a case: its resources, and its other fields."""
     spec = {key: value for key, value in case.items() if key.startswith("host")}
     resources = {key: value for key, value in case.items() if key not in spec}
-    return make_pod(namespace, containers=[container(**resources)], schedulerName="default-scheduler", **spec)
+    return unscheduled_pod(
+        namespace, containers=[raw_container(**resources)], schedulerName="default-scheduler", **spec
+    )
 
 
 def refused(control_plane: ControlPlane, pod: Object) -> str:
@@ -100,7 +101,7 @@ def test_a_pod_is_refused_in_the_words_of_the_api_server(
 def test_a_namespace_that_does_not_exist_refuses_all(
     control_plane: ControlPlane, qos: InProcess, tmp_path: Path
 ) -> None:
-    pod, file = make_pod("no-such-shop", schedulerName="default-scheduler"), tmp_path / "pod.yaml"
+    pod, file = unscheduled_pod("no-such-shop", schedulerName="default-scheduler"), tmp_path / "pod.yaml"
     file.write_text(yaml.safe_dump(pod))
     said = refused(control_plane, pod)
 
@@ -120,8 +121,8 @@ def test_an_answer_takes_no_more_requests(
         return get(self, path, *more)
 
     monkeypatch.setattr(KubectlProxy, "get", noted)
-    pod = make_pod(namespace, schedulerName="default-scheduler")
-    workload = make_workload("Deployment", namespace, pod["spec"], "new")
+    pod = unscheduled_pod(namespace, schedulerName="default-scheduler")
+    workload = raw_workload("Deployment", "new", namespace, pod_spec=pod["spec"])
 
     def requests(written: Object, *options: str) -> int:
         asked.clear()
@@ -134,7 +135,7 @@ def test_an_answer_takes_no_more_requests(
     assert f"/api/v1/namespaces/{namespace}/resourcequotas?limit=500" in asked
     found["deployment"] = requests(workload)
     assert f"/api/v1/namespaces/{namespace}/resourcequotas?limit=500" in asked
-    control_plane.apply([make_pod(namespace)])
+    control_plane.apply([unscheduled_pod(namespace)])
     found["pod that is there"] = requests(pod)
 
     assert {name: count for name, count in found.items() if count > _BEFORE[name]} == {}
@@ -147,7 +148,9 @@ def test_without_the_right_to_read_quotas(
     allowed = {"pods": ["get", "list"], "limitranges": ["list"]}
     kubeconfig = robot(control_plane, bounded, allowed)
     file = tmp_path / "pod.yaml"
-    file.write_text(yaml.safe_dump(make_pod(bounded, "new", containers=[container(requests={"memory": "2Gi"})])))
+    file.write_text(
+        yaml.safe_dump(unscheduled_pod(bounded, "new", containers=[raw_container(requests={"memory": "2Gi"})]))
+    )
 
     ran = kubectl_qos("-f", file, "-o", "wide", kubeconfig=kubeconfig)
 
@@ -158,9 +161,9 @@ def test_without_the_right_to_read_quotas(
 
 
 def test_quota_rejects_pods_of_a_new_workload(qos: InProcess, bounded: str, tmp_path: Path) -> None:
-    spec = make_pod(bounded, containers=[container(requests={"memory": "2Gi"})])["spec"]
+    spec = unscheduled_pod(bounded, containers=[raw_container(requests={"memory": "2Gi"})])["spec"]
     file = tmp_path / "workload.yaml"
-    file.write_text(yaml.safe_dump(make_workload("Deployment", bounded, spec)))
+    file.write_text(yaml.safe_dump(raw_workload("Deployment", "web", bounded, pod_spec=spec)))
 
     exceeded = "exceeded quota: q, requested: requests.memory=2Gi, used: requests.memory=100Mi"
     assert exceeded in qos.json("-f", file, code=6)["refusal"]["message"]

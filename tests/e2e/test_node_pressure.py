@@ -14,9 +14,8 @@ import pytest
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.kubelet_answers import KubeletAnswers, own_address
-from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import InProcess, Qos, flat
-from tests.objects import raw_container as container
+from tests.objects import raw_container, unscheduled_pod
 from tests.required import without
 from tests.waiting import wait_for
 
@@ -54,12 +53,13 @@ def kubelet(tmp_path: Path) -> Iterator[KubeletAnswers]:
 @pytest.fixture
 def name(control_plane: ControlPlane, make_node: Callable[..., Object], namespace: str, kubelet: KubeletAnswers) -> str:
     """The node of that kubelet, with three running pods that it measures, and one pod on another node."""
-    made = node_name(make_node(status=kubelet.status))
-    elsewhere = node_name(make_node())
+    made: str = make_node(status=kubelet.status)["metadata"]["name"]
+    elsewhere = make_node()["metadata"]["name"]
     used = {"burstable": 2000, "best-effort": 100, "quiet": 50}
     requests = {"burstable": {"memory": "1Gi"}, "quiet": {"memory": "100Mi"}}
     pods = [
-        make_pod(namespace, pod, containers=[container(requests=requests.get(pod))]) for pod in (*used, "elsewhere")
+        unscheduled_pod(namespace, pod, containers=[raw_container(requests=requests.get(pod))])
+        for pod in (*used, "elsewhere")
     ]
     stored = control_plane.apply(pods)
     for pod in stored:
@@ -129,7 +129,7 @@ def test_Q3_Q6_words_of_a_node_and_of_its_pod(node: Qos, qos: Qos, name: str, na
 
 def test_Q3_Q6_manifest_on_the_node(qos: Qos, name: str, namespace: str, tmp_path: Path) -> None:
     manifest = tmp_path / "pod.json"
-    coming = make_pod(namespace, "coming", requests={"memory": "3Gi"})
+    coming = unscheduled_pod(namespace, "coming", requests={"memory": "3Gi"})
     manifest.write_text(json.dumps(coming))
     (entry,) = qos.json("-f", manifest, "--on", f"node/{name}", "--no-placement")["pressure"]
     assert (entry["node"], entry["assumption"], entry["usageSource"]) == (name, "Requests", "stats/summary")
@@ -230,7 +230,9 @@ def test_unreachable_kubelet(node: Qos, make_node: Callable[..., Object], kubele
     with socket.socket() as held:
         held.bind((address["address"], 0))
         endpoint = {"Port": held.getsockname()[1]}
-        name = node_name(make_node(status={**kubelet.status, "daemonEndpoints": {"kubeletEndpoint": endpoint}}))
+        name = make_node(status={**kubelet.status, "daemonEndpoints": {"kubeletEndpoint": endpoint}})["metadata"][
+            "name"
+        ]
         report = node.json(name)
     (entry, _) = report["unread"]
     assert entry["resource"] == "nodes/proxy"

@@ -11,15 +11,13 @@ import pytest
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import NOWHERE, make_pod, make_workload, node_name
 from tests.e2e.plugin import Qos
-from tests.objects import on
-from tests.objects import raw_container as container
+from tests.objects import NOWHERE, on, raw_container, raw_workload, unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
-SPEC = {"schedulerName": NOWHERE, "containers": [container(requests={"cpu": "100m", "memory": "64Mi"})]}
+SPEC = {"schedulerName": NOWHERE, "containers": [raw_container(requests={"cpu": "100m", "memory": "64Mi"})]}
 
 
 @pytest.fixture
@@ -35,7 +33,7 @@ def pod_of(control_plane: ControlPlane, namespace: str, make_node: Callable[...,
 
         pod = wait_for(made, "the controllers made a pod")
         if not pod["spec"].get("nodeName"):
-            control_plane.bind(pod, node_name(node or make_node()))
+            control_plane.bind(pod, (node or make_node())["metadata"]["name"])
         name: str = pod["metadata"]["name"]
         return name
 
@@ -43,7 +41,7 @@ def pod_of(control_plane: ControlPlane, namespace: str, make_node: Callable[...,
 
 
 def test_F3_deployment(qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
-    name = pod_of(make_workload("Deployment", namespace, SPEC))
+    name = pod_of(raw_workload("Deployment", "web", namespace, pod_spec=SPEC))
 
     brief = qos.text(f"pod/{name}", "-n", namespace)
     text = qos.text(f"pod/{name}", "-n", namespace, "-o", "wide")
@@ -57,7 +55,7 @@ def test_F3_deployment(qos: Qos, namespace: str, pod_of: Callable[..., str]) -> 
 
 
 def test_F3_stateful_set(qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
-    assert pod_of(make_workload("StatefulSet", namespace, SPEC, serviceName="web")) == "web-0"
+    assert pod_of(raw_workload("StatefulSet", "web", namespace, pod_spec=SPEC, serviceName="web")) == "web-0"
 
     brief = qos.text("pod/web-0", "-n", namespace)
     text = qos.text("pod/web-0", "-n", namespace, "-o", "wide")
@@ -70,7 +68,7 @@ def test_F3_stateful_set(qos: Qos, namespace: str, pod_of: Callable[..., str]) -
 def test_F3_daemon_set(qos: Qos, namespace: str, pod_of: Callable[..., str], make_node: Callable[..., Object]) -> None:
     node = make_node()
     # On another node its controller would delete it.
-    name = pod_of(make_workload("DaemonSet", namespace, {**SPEC, "nodeSelector": on(node)}), node=node)
+    name = pod_of(raw_workload("DaemonSet", "web", namespace, pod_spec={**SPEC, "nodeSelector": on(node)}), node=node)
 
     brief = qos.text(f"pod/{name}", "-n", namespace)
     text = qos.text(f"pod/{name}", "-n", namespace, "-o", "wide")
@@ -83,7 +81,7 @@ def test_F3_daemon_set(qos: Qos, namespace: str, pod_of: Callable[..., str], mak
 def test_F3_cron_job(control_plane: ControlPlane, qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
     spec = {**SPEC, "restartPolicy": "Never"}
     [cron_job] = control_plane.apply([make_cron_job(namespace, spec)])
-    job = make_workload("Job", namespace, spec, name="nightly-1")
+    job = raw_workload("Job", "nightly-1", namespace, pod_spec=spec)
     job["spec"]["template"]["metadata"]["labels"] = {"app": "web"}
     # The Job that the CronJob's controller creates on schedule.
     owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": cron_job["metadata"]["uid"]}
@@ -99,7 +97,7 @@ def test_F3_cron_job(control_plane: ControlPlane, qos: Qos, namespace: str, pod_
 
 
 def test_F3_bare_pod(control_plane: ControlPlane, qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
-    name = pod_of(make_pod(namespace))
+    name = pod_of(unscheduled_pod(namespace))
 
     line = "Force delete no promise is broken: its processes may run on, and no controller replaces it"
     assert line in qos.text(f"pod/{name}", "-n", namespace)
@@ -107,7 +105,7 @@ def test_F3_bare_pod(control_plane: ControlPlane, qos: Qos, namespace: str, pod_
 
 
 def test_deleted_owner(control_plane: ControlPlane, qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
-    name = pod_of(make_workload("Deployment", namespace, SPEC))
+    name = pod_of(raw_workload("Deployment", "web", namespace, pod_spec=SPEC))
     control_plane.kubectl("delete", "deployment", "web", "-n", namespace, "--cascade=orphan")
     control_plane.kubectl("delete", "replicaset", "-l", "app=web", "-n", namespace, "--cascade=orphan")
 
@@ -133,7 +131,7 @@ def test_workload_with_its_pods(
     control_plane: ControlPlane, qos: Qos, namespace: str, kind: str, more: dict[str, Any]
 ) -> None:
     spec = {**SPEC, "restartPolicy": "Never"} if kind == "Job" else SPEC
-    control_plane.apply([make_workload(kind, namespace, spec, **more)])
+    control_plane.apply([raw_workload(kind, "web", namespace, pod_spec=spec, **more)])
 
     def made() -> list[str] | None:
         pods = control_plane.api.list_items("v1", "Pod", namespace)
@@ -164,7 +162,7 @@ def test_F3_next_pod_has_the_promise_of_its_owner(qos: Qos, namespace: str) -> N
         "DaemonSet": "OnePerNode",
         "Job": "RunsToCompletion",
     }
-    workloads = [make_workload(kind, namespace, SPEC, name=kind.lower()) for kind in kinds]
+    workloads = [raw_workload(kind, kind.lower(), namespace, pod_spec=SPEC) for kind in kinds]
     manifest = {"apiVersion": "v1", "kind": "List", "items": workloads}
 
     answer = qos.json("-f", "-", stdin=json.dumps(manifest))
@@ -174,7 +172,7 @@ def test_F3_next_pod_has_the_promise_of_its_owner(qos: Qos, namespace: str) -> N
 
 
 def test_replicas_wanted(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
-    control_plane.apply([make_workload("Deployment", namespace, SPEC, replicas=3)])
+    control_plane.apply([raw_workload("Deployment", "web", namespace, pod_spec=SPEC, replicas=3)])
 
     assert qos.json("deployment/web", "-n", namespace)["replicas"] == 3
     text = qos.text("deployments.apps/web", "-n", namespace)
@@ -182,7 +180,7 @@ def test_replicas_wanted(control_plane: ControlPlane, qos: Qos, namespace: str) 
 
 
 def test_job_does_not_count_replicas(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
-    control_plane.apply([make_workload("Job", namespace, {**SPEC, "restartPolicy": "Never"})])
+    control_plane.apply([raw_workload("Job", "web", namespace, pod_spec={**SPEC, "restartPolicy": "Never"})])
 
     assert "replicas wanted" not in qos.text("job/web", "-n", namespace)
 
@@ -202,7 +200,7 @@ def test_cron_job_without_pods(control_plane: ControlPlane, qos: Qos, namespace:
 
 def test_workload_of_an_unknown_class(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
     """The API server accepts the Deployment and rejects its pods, one by one."""
-    control_plane.apply([make_workload("Deployment", namespace, {**SPEC, "priorityClassName": "nope"})])
+    control_plane.apply([raw_workload("Deployment", "web", namespace, pod_spec={**SPEC, "priorityClassName": "nope"})])
 
     text = qos.text("deployment/web", "-n", namespace)
 

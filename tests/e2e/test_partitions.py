@@ -32,11 +32,10 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.kubelets import DRIVER, Kubelet, claimed_volume, give_up, in_tree_name, ready_condition, uid_of
-from tests.e2e.objects import make_pod, make_workload
 from tests.e2e.plugin import InProcess, KeptConnection, Plugin, flat
 from tests.golden import check
 from tests.kubectl_plugin.running import Ran
-from tests.objects import raw_container as container
+from tests.objects import raw_container, raw_workload, unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -148,14 +147,14 @@ def stateful_set(plane: ControlPlane, name: str, node: str, *, volume: bool = Fa
     """A StatefulSet of one pod, which starts on a node and later moves to node-4; returns when it runs on the first."""
     preferred = [_preferred(node, 100), _preferred("node-4", 50)]
     spec: Object = {
-        "containers": [container()],
+        "containers": [raw_container()],
         "terminationGracePeriodSeconds": 5,
         "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}},
     }
     if volume:
         plane.apply(claimed_volume(f"{name}-disk", "shop"))
         spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": f"{name}-disk"}}]
-    plane.apply([make_workload("StatefulSet", "shop", spec, name=name, replicas=1, serviceName=name)])
+    plane.apply([raw_workload("StatefulSet", name, "shop", pod_spec=spec, replicas=1, serviceName=name)])
     wait_for(lambda: runs_on(plane, f"{name}-0") == node, f"{name}-0 runs on {node}")
 
 
@@ -356,7 +355,7 @@ def test_F6_fence_waits_for_volumes_without_a_volume_attachment(
     plane.apply(claimed_volume(disk, "shop", source=source))
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": disk}}
     old, new = (
-        make_pod("shop", f"{name}-{disk}", nodeName=node, volumes=[volume])
+        unscheduled_pod("shop", f"{name}-{disk}", nodeName=node, volumes=[volume])
         for name, node in (("old", "node-2"), ("new", "node-4"))
     )
     plane.api.create(old)
@@ -621,7 +620,7 @@ def _answers(plane: ControlPlane) -> bool:
 
 def _bound(plane: ControlPlane, name: str, node: str, *, finalizers: Sequence[str]) -> Object:
     """A pod that reports Running on a node."""
-    pod = make_pod("shop", name, nodeName=node)
+    pod = unscheduled_pod("shop", name, nodeName=node)
     pod["metadata"]["finalizers"] = list(finalizers)
     # Otherwise it would be marked for deletion: the taint is tolerated for 2 s.
     made = plane.api.create(pod)

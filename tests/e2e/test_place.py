@@ -18,11 +18,8 @@ from msgspec import Struct
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_workload, node_name
 from tests.e2e.plugin import InProcess, KeptConnection, Qos
-from tests.objects import raw_container as container
-from tests.objects import raw_pod
-from tests.objects import raw_priority_class as make_class
+from tests.objects import raw_container, raw_pod, raw_priority_class, raw_workload
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -92,7 +89,7 @@ def run(control_plane_binaries: Binaries, tmp_path_factory: pytest.TempPathFacto
 def _create_cluster(plane: ControlPlane) -> Mapping[str, str]:
     """Returns each node's zone when the scheduler knows all of them."""
     plane.create_namespace(NAMESPACE)
-    plane.apply([make_class(name, value) for name, value in PRIORITIES.items()])
+    plane.apply([raw_priority_class(name, value) for name, value in PRIORITIES.items()])
     nodes = [
         plane.create_node(
             f"{pool}-{zone}{number}", capacity, {ZONE: zone, "pool": pool}, taints=[GPU] if pool == "gpu" else []
@@ -103,7 +100,7 @@ def _create_cluster(plane: ControlPlane) -> Mapping[str, str]:
     ]
     # The scheduler gets nodes in their order: if it knows the last one, it knows all.
     # Not every taint is tolerated: the not-ready taint is removed last.
-    there: Object = {"tolerations": [GPU], "nodeSelector": {HOST: node_name(nodes[-1])}}
+    there: Object = {"tolerations": [GPU], "nodeSelector": {HOST: nodes[-1]["metadata"]["name"]}}
     known = _pod("known", {}, _spec(**there))
     plane.api.create(known)
     wait_for(
@@ -113,13 +110,15 @@ def _create_cluster(plane: ControlPlane) -> Mapping[str, str]:
     for number in range(OLD):
         old = _pod(f"edge-old-{number}", {"app": "edge", HASH_LABEL: "old"}, _spec(nodeName="plain-a0"))
         plane.api.create(old)
-    return {node_name(node): node["metadata"]["labels"][ZONE] for node in nodes}
+    return {node["metadata"]["name"]: node["metadata"]["labels"][ZONE] for node in nodes}
 
 
 def _plan(place: Qos, names: Sequence[str], *, code: int) -> Sequence[Mapping[str, Any]]:
     """The plugin's answer about specs that do not exist yet."""
     # The order of the file is not that of the queue.
-    specs = [make_workload("Deployment", NAMESPACE, _template(name), name, replicas=REPLICAS[name]) for name in names]
+    specs = [
+        raw_workload("Deployment", name, NAMESPACE, pod_spec=_template(name), replicas=REPLICAS[name]) for name in names
+    ]
     ran = place("-f", "-", "-o", "json", stdin=yaml.safe_dump_all(reversed(specs)))
     assert (ran.code, ran.err) == (code, ""), ran
     found: Sequence[Mapping[str, Any]] = json.loads(ran.out)["specs"]
@@ -219,7 +218,7 @@ def _in_pool(pool: str) -> Object:
 
 
 def _spec(requests: Mapping[str, str] | None = None, **more: Any) -> Object:
-    return {"containers": [container(requests=requests or {"cpu": "20m", "memory": "16Mi"})], **more}
+    return {"containers": [raw_container(requests=requests or {"cpu": "20m", "memory": "16Mi"})], **more}
 
 
 def _pod(name: str, labels: Mapping[str, str], spec: Object) -> Object:

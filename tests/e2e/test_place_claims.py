@@ -14,10 +14,9 @@ import yaml
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_workload, node_name
 from tests.e2e.plugin import InProcess
 from tests.e2e.scheduling import await_node
-from tests.objects import raw_container as container
+from tests.objects import raw_container, raw_workload
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -54,11 +53,11 @@ def _claim_spec(storage_class: str) -> Object:
 def _stateful_set(namespace: str, nodes: Sequence[str]) -> Object:
     terms = [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": list(nodes)}]}]
     near = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
-    return make_workload(
+    return raw_workload(
         "StatefulSet",
-        namespace,
-        {"containers": [container(requests={"cpu": "10m"})], "affinity": near},
         "db",
+        namespace,
+        pod_spec={"containers": [raw_container(requests={"cpu": "10m"})], "affinity": near},
         replicas=REPLICAS,
         ordinals={"start": FIRST},
         podManagementPolicy="Parallel",
@@ -72,7 +71,7 @@ def nodes(control_plane: ControlPlane, namespace: str, make_node: Callable[..., 
     api = control_plane.api
     made = [make_node() for _ in range(3)]
     await_node(control_plane, made[-1], namespace)
-    names = list(map(node_name, made))
+    names = [node["metadata"]["name"] for node in made]
     volumes = [_volume(f"{namespace}-{number}", namespace, names[place]) for number, place in enumerate((0, 0, 1, 2))]
     storage_class = {
         "apiVersion": "storage.k8s.io/v1",

@@ -15,10 +15,9 @@ import yaml
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_workload, node_name
 from tests.e2e.plugin import InProcess
 from tests.e2e.scheduling import await_node
-from tests.objects import raw_container as container
+from tests.objects import raw_container, raw_workload
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -69,7 +68,7 @@ def nodes(control_plane: ControlPlane, namespace: str, make_node: Callable[..., 
     driver = f"{namespace}.example.com"
     made_nodes = [make_node() for _ in DEVICES]
     await_node(control_plane, made_nodes[-1], namespace)
-    names = list(map(node_name, made_nodes))
+    names = [node["metadata"]["name"] for node in made_nodes]
     made = [
         _class(namespace, driver, extendedResourceName=f"{driver}/gpu"),
         *(_slice(name, driver, name, count) for name, count in zip(names, DEVICES, strict=True)),
@@ -84,15 +83,15 @@ def test_devices_are_taken(
 ) -> None:
     spec: Mapping[str, Any] = {
         "template": {
-            "containers": [container(requests={"cpu": "10m"})],
+            "containers": [raw_container(requests={"cpu": "10m"})],
             "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpus"}],
         },
         "resource": {
-            "containers": [container(requests={"cpu": "10m"}, limits={f"{namespace}.example.com/gpu": "1"})],
+            "containers": [raw_container(requests={"cpu": "10m"}, limits={f"{namespace}.example.com/gpu": "1"})],
         },
     }[way]
     template = _template(namespace)
-    workload = make_workload("Deployment", namespace, spec, "trainer", replicas=REPLICAS)
+    workload = raw_workload("Deployment", "trainer", namespace, pod_spec=spec, replicas=REPLICAS)
     place = qos.also("place")
     ran = place("-f", "-", "-o", "json", stdin=yaml.safe_dump_all([template, workload]))
     assert (ran.code, ran.err) == (7, ""), ran

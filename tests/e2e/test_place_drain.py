@@ -11,10 +11,8 @@ import pytest
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.kubelets import Kubelet
-from tests.e2e.objects import make_pod, make_workload
 from tests.e2e.plugin import InProcess
-from tests.objects import raw_container as container
-from tests.objects import raw_node
+from tests.objects import raw_container, raw_node, raw_workload, unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -24,7 +22,7 @@ FIRST, SECOND, THIRD, FOURTH = NODES = tuple(f"drained-{number}" for number in r
 
 
 def spec(cpu: str, **more: Any) -> Object:
-    own = {"containers": [container(requests={"cpu": cpu})], "nodeSelector": {ZONE: "drained"}}
+    own = {"containers": [raw_container(requests={"cpu": cpu})], "nodeSelector": {ZONE: "drained"}}
     return {**own, "schedulerName": "default-scheduler", **more}
 
 
@@ -47,15 +45,15 @@ def test_drain_of_two_nodes_matches_the_plan(control_plane: ControlPlane, qos: I
     with ExitStack() as running:
         for name in NODES:
             running.enter_context(Kubelet(control_plane, name, zone="drained", cordoned=name != FIRST))
-        api.create(make_workload("Deployment", namespace, spec("2"), "web", replicas=2))
+        api.create(raw_workload("Deployment", "web", namespace, pod_spec=spec("2"), replicas=2))
         selector = {"matchLabels": {"app": "web"}}
         meta = {"name": "web", "namespace": namespace}
         budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta}
         api.create({**budget, "spec": {"maxUnavailable": 1, "selector": selector}})
-        api.create(make_pod(namespace, "filler", **spec("2", nodeName=FOURTH)))
+        api.create(unscheduled_pod(namespace, "filler", **spec("2", nodeName=FOURTH)))
         assert wait_for(lambda: nodes_of("web", 2), "web runs") == [FIRST, FIRST]
         control_plane.kubectl("uncordon", SECOND)
-        api.create(make_workload("Deployment", namespace, spec("3"), "big", replicas=1))
+        api.create(raw_workload("Deployment", "big", namespace, pod_spec=spec("3"), replicas=1))
         assert wait_for(lambda: nodes_of("big", 1), "big runs") == [SECOND]
         control_plane.kubectl("uncordon", THIRD, FOURTH)
         wait_for(budget_allows_one, "the budget counts")
@@ -88,8 +86,8 @@ def test_drain_of_two_nodes_matches_the_plan(control_plane: ControlPlane, qos: I
         wait_for(lambda: _unschedulable(api.get("v1", "Pod", big["metadata"]["name"], namespace)), "big stays pending")
         _explain_what_is_missing(qos, control_plane, namespace)
         _drain_that_fails(place, control_plane, budget)
-        api.delete(make_workload("Deployment", namespace, spec("2"), "web"))
-        api.delete(make_workload("Deployment", namespace, spec("3"), "big"))
+        api.delete(raw_workload("Deployment", "web", namespace, pod_spec=spec("2")))
+        api.delete(raw_workload("Deployment", "big", namespace, pod_spec=spec("3")))
         wait_for(lambda: nodes_of("web", 0) == [] and nodes_of("big", 0) == [], "the pods are gone")
     for name in NODES:
         api.delete(raw_node(name))
@@ -98,7 +96,7 @@ def test_drain_of_two_nodes_matches_the_plan(control_plane: ControlPlane, qos: I
 def _drain_that_fails(place: InProcess, control_plane: ControlPlane, budget: Object) -> None:
     """Two budgets select a pod: kubectl drain does not wait for it, and drains the next node."""
     api, meta = control_plane.api, budget["metadata"]
-    twice = make_pod(meta["namespace"], "twice", **spec("1", nodeName=FIRST))
+    twice = unscheduled_pod(meta["namespace"], "twice", **spec("1", nodeName=FIRST))
     twice["metadata"]["labels"] = {"app": "twice"}
     selects = {"minAvailable": 0, "selector": {"matchLabels": {"app": "twice"}}}
     budgets = [{**budget, "metadata": {**meta, "name": name}, "spec": selects} for name in ("one", "two")]
@@ -119,13 +117,13 @@ def _explain_what_is_missing(qos: InProcess, control_plane: ControlPlane, namesp
     def said(pod: Object) -> str:
         return " ".join(qos("-f", "-", stdin=json.dumps(pod)).out.split())
 
-    large = make_pod(namespace, "large", **spec("62"))
+    large = unscheduled_pod(namespace, "large", **spec("62"))
     assert "Way out: add a node with 64 free CPU." in said(large)
-    wants = make_pod(namespace, "wants", **spec("1"))
+    wants = unscheduled_pod(namespace, "wants", **spec("1"))
     wants["spec"]["containers"][0]["resources"]["limits"] = {"example.com/fpga": "1"}
     wants["spec"]["containers"][0]["resources"]["requests"]["example.com/fpga"] = "1"
     assert "No node offers example.com/fpga. Way out: add a node with " in said(wants)
-    critical = make_pod("kube-system", "critical", **spec("3", priorityClassName="system-cluster-critical"))
+    critical = unscheduled_pod("kube-system", "critical", **spec("3", priorityClassName="system-cluster-critical"))
     page = said(critical)
     assert f"No node fits now. The scheduler would preempt {namespace}/" in page
     assert page.index("would preempt") < page.index("Way")
@@ -140,7 +138,7 @@ def _explain_what_is_missing(qos: InProcess, control_plane: ControlPlane, namesp
     with control_plane.holding([volume, claim]):
         wait_for(lambda: _is_bound(control_plane, namespace), "the claim is bound")
         mounts = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-        page = said(make_pod(namespace, "db", **spec("1", nodeSelector={}, volumes=mounts)))
+        page = said(unscheduled_pod(namespace, "db", **spec("1", nodeSelector={}, volumes=mounts)))
     assert (
         f'Volume "{namespace}-disk" of claim "data" (5Gi, Bound, csi.example.com) can be used only in zone nowhere'
         in page

@@ -33,7 +33,6 @@ from podrules.scheduling.scheduler.preemption import Candidate, Criterion, PostF
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_pod, node_name
 from tests.e2e.preemption_objects import (
     NAMESPACES,
     Filler,
@@ -45,8 +44,7 @@ from tests.e2e.preemption_objects import (
 )
 from tests.e2e.scheduling import ALL_NODES, await_node, create_nodes, make_framework, read_cluster, settled, why_not
 from tests.kubectl_plugin.running import run as run_qos
-from tests.objects import on, raw_pod
-from tests.objects import raw_priority_class as make_class
+from tests.objects import on, raw_pod, raw_priority_class, unscheduled_pod
 from tests.scheduling import unschedulable_plugins
 from tests.waiting import answer_in_the_end, wait_for
 
@@ -476,10 +474,12 @@ def test_P5_pod_of_a_higher_priority_takes_the_nominated_node(
     control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]
 ) -> None:
     node = make_node(capacity={"cpu": "2"})
-    name, api = node_name(node), control_plane.api
+    name, api = node["metadata"]["name"], control_plane.api
     await_node(control_plane, node, namespace)
-    control_plane.apply([make_class(f"{namespace}-{one}", value) for one, value in (("mid", 1000), ("high", 2000))])
-    victim = api.create(make_pod(namespace, "victim", requests={"cpu": "2"}, nodeName=name))
+    control_plane.apply(
+        [raw_priority_class(f"{namespace}-{one}", value) for one, value in (("mid", 1000), ("high", 2000))]
+    )
+    victim = api.create(unscheduled_pod(namespace, "victim", requests={"cpu": "2"}, nodeName=name))
 
     def judge(pod: Object, snapshot: ClusterSnapshot, features: Features) -> PostFilter:
         table = NodeTable(snapshot.nodes, snapshot.pods)
@@ -487,7 +487,7 @@ def test_P5_pod_of_a_higher_priority_takes_the_nominated_node(
         return preempt(filtered, snapshot.pod_disruption_budgets)
 
     def come(priority: str) -> tuple[PostFilter, Object]:
-        pod = make_pod(
+        pod = unscheduled_pod(
             namespace,
             priority,
             requests={"cpu": "2"},
@@ -537,11 +537,15 @@ def test_page_names_the_later_preemptor(
     for node in nodes:
         await_node(control_plane, node, namespace)
     values = {"low": 10, "usual": 500, "high": 5000}
-    control_plane.apply([make_class(f"{namespace}-{name}", value) for name, value in values.items()])
+    control_plane.apply([raw_priority_class(f"{namespace}-{name}", value) for name, value in values.items()])
     for name, node, cpu in (("low", nodes[0], "3"), ("usual", nodes[1], "3")):
-        asks = {"requests": {"cpu": cpu}, "priorityClassName": f"{namespace}-{name}", "nodeName": node_name(node)}
-        api.create(make_pod(namespace, name, **asks))
-    held = make_pod(
+        asks = {
+            "requests": {"cpu": cpu},
+            "priorityClassName": f"{namespace}-{name}",
+            "nodeName": node["metadata"]["name"],
+        }
+        api.create(unscheduled_pod(namespace, name, **asks))
+    held = unscheduled_pod(
         namespace,
         "high",
         requests={"cpu": "2"},
@@ -577,7 +581,7 @@ def test_page_names_the_later_preemptor(
 
     wait_for(lambda: is_going("low"), "the victim that the page named goes")
     assert not is_going("usual")
-    assert settled(api, pending)["status"]["nominatedNodeName"] == node_name(nodes[0])
+    assert settled(api, pending)["status"]["nominatedNodeName"] == nodes[0]["metadata"]["name"]
 
 
 def test_cluster_that_was_judged_is_the_one_that_is_read(run: Run) -> None:

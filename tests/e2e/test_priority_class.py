@@ -12,31 +12,30 @@ from podrules.api.model.misfit import FieldError
 from podrules.api.model.policy import PriorityClass
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_pod
 from tests.e2e.plugin import Qos
-from tests.objects import raw_priority_class as make_class
+from tests.objects import raw_priority_class, unscheduled_pod
 from tests.restated.priority import validate_priority_class, validate_priority_class_update
 
 pytestmark = pytest.mark.controlplane
 
 NEW_CLASSES = {
-    "highest of a user": make_class("highest", 1_000_000_000),
-    "one more": make_class("over", 1_000_000_001),
-    "lowest": make_class("lowest", -(2**31)),
-    "name with capitals": make_class("High", 1),
-    "name with underscore": make_class("very_high", 1),
-    "name ends with a dash": make_class("high-", 1),
-    "name with dots": make_class("shop.high", 1),
-    "empty label in the name": make_class("shop..high", 1),
-    "longest name": make_class("a" * 253, 1),
-    "name too long": make_class("a" * 254, 1),
-    "line break at the end of the name": make_class("shop\n", 1),
-    "unknown system class": make_class("system-mine", 1),
-    "unknown system class of a high value": make_class("system-mine", 2_000_000_000),
-    "unknown policy": make_class("odd", 1, preemptionPolicy="Sometimes"),
-    "Never": make_class("meek", 1, preemptionPolicy="Never"),
-    "everything wrong": make_class("system-Odd_", 1_000_000_001, preemptionPolicy="never"),
-    "value and policy wrong": make_class("odd", 1_000_000_001, preemptionPolicy=""),
+    "highest of a user": raw_priority_class("highest", 1_000_000_000),
+    "one more": raw_priority_class("over", 1_000_000_001),
+    "lowest": raw_priority_class("lowest", -(2**31)),
+    "name with capitals": raw_priority_class("High", 1),
+    "name with underscore": raw_priority_class("very_high", 1),
+    "name ends with a dash": raw_priority_class("high-", 1),
+    "name with dots": raw_priority_class("shop.high", 1),
+    "empty label in the name": raw_priority_class("shop..high", 1),
+    "longest name": raw_priority_class("a" * 253, 1),
+    "name too long": raw_priority_class("a" * 254, 1),
+    "line break at the end of the name": raw_priority_class("shop\n", 1),
+    "unknown system class": raw_priority_class("system-mine", 1),
+    "unknown system class of a high value": raw_priority_class("system-mine", 2_000_000_000),
+    "unknown policy": raw_priority_class("odd", 1, preemptionPolicy="Sometimes"),
+    "Never": raw_priority_class("meek", 1, preemptionPolicy="Never"),
+    "everything wrong": raw_priority_class("system-Odd_", 1_000_000_001, preemptionPolicy="never"),
+    "value and policy wrong": raw_priority_class("odd", 1_000_000_001, preemptionPolicy=""),
 }
 UPDATES = {
     "value": {"value": 6},
@@ -60,7 +59,7 @@ def test_P1_new_class(control_plane: ControlPlane, new: Object) -> None:
 @pytest.mark.parametrize("change", UPDATES.values(), ids=UPDATES)
 def test_P1_changed_class(control_plane: ControlPlane, namespace: str, change: dict[str, Any]) -> None:
     api = control_plane.api
-    stored = api.create(make_class(f"{namespace}-class", 5))
+    stored = api.create(raw_priority_class(f"{namespace}-class", 5))
 
     said = refusal(lambda: api.patch(stored, change))
 
@@ -80,7 +79,7 @@ REFUSED_PODS = {
 
 @pytest.mark.parametrize("spec", REFUSED_PODS.values(), ids=REFUSED_PODS)
 def test_P1_refused_pod(control_plane: ControlPlane, qos: Qos, namespace: str, spec: dict[str, Any]) -> None:
-    manifest = json.dumps(make_pod(namespace, **spec))
+    manifest = json.dumps(unscheduled_pod(namespace, **spec))
 
     answer = qos.json("-f", "-", stdin=manifest, code=6)["priority"]
     refused = control_plane.kubectl("create", "-f", "-", input=manifest, check=False)
@@ -92,7 +91,7 @@ def test_P1_refused_pod(control_plane: ControlPlane, qos: Qos, namespace: str, s
 
 
 def test_P1_refused_pod_with_a_generated_name(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
-    pod = make_pod(namespace, priorityClassName="nope")
+    pod = unscheduled_pod(namespace, priorityClassName="nope")
     pod["metadata"] = {"generateName": "web-", "namespace": namespace}
 
     answer = qos.json("-f", "-", stdin=json.dumps(pod), code=6)["priority"]
@@ -102,7 +101,7 @@ def test_P1_refused_pod_with_a_generated_name(control_plane: ControlPlane, qos: 
 
 
 def test_P1_refusal_comes_first(qos: Qos, namespace: str) -> None:
-    manifest = json.dumps(make_pod(namespace, priorityClassName="nope"))
+    manifest = json.dumps(unscheduled_pod(namespace, priorityClassName="nope"))
 
     text = qos.text("-f", "-", stdin=manifest, code=6)
 

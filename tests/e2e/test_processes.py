@@ -25,8 +25,8 @@ from cluster_io.live.transport import KubectlProxy
 from tests.controlplane.client import ApiError
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.proxies import connected_proxy
-from tests.e2e.objects import make_pod
 from tests.e2e.plugin import Plugin, proxies_of
+from tests.objects import unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = [
@@ -99,7 +99,7 @@ def test_socket_is_for_its_owner_alone(control_plane: ControlPlane, kubectl_qos:
 def test_proxy_only_reads(
     control_plane: ControlPlane, kubectl_qos: Plugin, namespace: str, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    control_plane.apply([make_pod(namespace)])
+    control_plane.apply([unscheduled_pod(namespace)])
     path = f"/api/v1/namespaces/{namespace}/pods/web"
     with started_proxy(kubectl_qos, monkeypatch) as proxy:
         status, _ = proxy.get(path)
@@ -115,7 +115,7 @@ def test_proxy_opens_no_shell(
     control_plane: ControlPlane, kubectl_qos: Plugin, namespace: str, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     """These are GET requests for a WebSocket client; kubectl's own list of refused paths has them."""
-    control_plane.apply([make_pod(namespace)])
+    control_plane.apply([unscheduled_pod(namespace)])
     with started_proxy(kubectl_qos, monkeypatch) as proxy:
         proxy.get("/version")
         answer = exchange(proxy, "GET", f"/api/v1/namespaces/{namespace}/pods/web/{path}")
@@ -177,7 +177,7 @@ def test_interrupted_at_each_step(
     number: signal.Signals,
 ) -> None:
     """A key reaches the whole process group, and ``kill`` only the plugin."""
-    control_plane.apply([make_pod(namespace)])
+    control_plane.apply([unscheduled_pod(namespace)])
     (tmp_path / "sitecustomize.py").write_text(SIGNAL_AT_A_STEP)
     alone = "0" if number == signal.SIGINT else "1"
     env = {"PYTHONPATH": str(tmp_path), "AT": step, "SIGNAL": str(number.value), "ALONE": alone}
@@ -253,7 +253,7 @@ def test_server_that_never_answers(kubectl_qos: Plugin, deaf: Path) -> None:
 
 def test_reader_that_stops_reading(control_plane: ControlPlane, kubectl_qos: Plugin, namespace: str) -> None:
     """As ``| head -1`` does."""
-    control_plane.apply([make_pod(namespace, f"pod-{number}") for number in range(5)])
+    control_plane.apply([unscheduled_pod(namespace, f"pod-{number}") for number in range(5)])
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -284,7 +284,7 @@ def test_folder_name_too_long_for_a_socket(
     control_plane: ControlPlane, kubectl_qos: Plugin, namespace: str, tmp_path: Path
 ) -> None:
     """A socket's path may have 107 bytes."""
-    control_plane.apply([make_pod(namespace)])
+    control_plane.apply([unscheduled_pod(namespace)])
     folder = tmp_path / ("long" * 25)
     folder.mkdir()
 

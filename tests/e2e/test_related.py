@@ -8,11 +8,8 @@ import pytest
 
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_pod, make_workload, node_name
 from tests.e2e.plugin import InProcess
-from tests.objects import on
-from tests.objects import raw_container as container
-from tests.objects import raw_priority_class as make_class
+from tests.objects import on, raw_container, raw_priority_class, raw_workload, unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -32,17 +29,17 @@ def refused(call: Callable[[], object]) -> str:
 def test_budget_quota_and_class_of_a_deployment(
     control_plane: ControlPlane, qos: InProcess, namespace: str, make_node: Callable[..., Object]
 ) -> None:
-    api, node, gold = control_plane.api, node_name(make_node()), f"gold-{namespace}"
+    api, node, gold = control_plane.api, make_node()["metadata"]["name"], f"gold-{namespace}"
     made: Object = {"namespace": namespace}
     hard = {"requests.cpu": "2", "pods": "9"}
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", **made}, "spec": {"hard": hard}}
-    control_plane.apply([make_class(gold, 7), quota])
+    control_plane.apply([raw_priority_class(gold, 7), quota])
     wait_for(lambda: "used" in api.get("v1", "ResourceQuota", "q", namespace).get("status", {}), "the quota is counted")
-    own = make_pod(namespace, containers=[container(requests={"cpu": "1"})], priorityClassName=gold)["spec"]
+    own = unscheduled_pod(namespace, containers=[raw_container(requests={"cpu": "1"})], priorityClassName=gold)["spec"]
     selector = {"matchLabels": {"app": "web"}}
     budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b", **made}}
     budget = {**budget, "spec": {"selector": selector, "minAvailable": 2}}
-    control_plane.apply([budget, make_workload("Deployment", namespace, own, replicas=3)])
+    control_plane.apply([budget, raw_workload("Deployment", "web", namespace, pod_spec=own, replicas=3)])
     wait_for(lambda: len(api.list_items("v1", "Pod", namespace)) == 2, "two pods are made")
     pods = api.list_items("v1", "Pod", namespace)
     for pod in pods:
@@ -75,8 +72,8 @@ def test_budget_quota_and_class_of_a_deployment(
     said = qos.text(f"pc/{gold}")
     assert "Gives priority 7 to 2 pods; 1 workload names it." in said
     assert f"the API server refuses new pods of {namespace}/deployment/web: no such class" in said
-    api.delete(make_class(gold, 7))
-    another = make_pod(namespace, "another", priorityClassName=gold)
+    api.delete(raw_priority_class(gold, 7))
+    another = unscheduled_pod(namespace, "another", priorityClassName=gold)
     create = api.path("v1", "Pod", namespace)
     wait_for(
         lambda: (
@@ -93,8 +90,8 @@ def test_default_limit_below_the_request_of_a_deployment(
 ) -> None:
     limits = {"limits": [{"type": "Container", "max": {"memory": "32Mi"}}]}
     bounds = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small", "namespace": namespace}}
-    own = make_pod(namespace, containers=[container(requests={"memory": "64Mi"})])["spec"]
-    control_plane.apply([{**bounds, "spec": limits}, make_workload("Deployment", namespace, own)])
+    own = unscheduled_pod(namespace, containers=[raw_container(requests={"memory": "64Mi"})])["spec"]
+    control_plane.apply([{**bounds, "spec": limits}, raw_workload("Deployment", "web", namespace, pod_spec=own)])
     wait_for(lambda: "1 not made yet" in qos("deployment/web", "-n", namespace).out, "the pod is refused")
     said = qos.text("deployment/web", "-n", namespace)
     assert "must be less than or equal to memory limit of 32Mi" in said
@@ -105,7 +102,7 @@ def test_default_limit_below_the_request_of_a_deployment(
 def test_budget_of_a_pod_without_a_controller_lets_none_go(
     control_plane: ControlPlane, qos: InProcess, namespace: str, make_node: Callable[..., Object]
 ) -> None:
-    api, pod, node = control_plane.api, make_pod(namespace), node_name(make_node())
+    api, pod, node = control_plane.api, unscheduled_pod(namespace), make_node()["metadata"]["name"]
     spec = {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1}
     budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": spec}
     control_plane.apply([pod])
@@ -133,9 +130,10 @@ def test_claim_that_waits_for_a_pod_then_for_its_provisioner(
 
     mounted = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     control_plane.apply(
-        [make_pod(namespace, schedulerName="default-scheduler", nodeSelector=on(node), volumes=mounted)]
+        [unscheduled_pod(namespace, schedulerName="default-scheduler", nodeSelector=on(node), volumes=mounted)]
     )
-    chosen = f'gone.example.com has not created a volume of class "late-{namespace}" yet for node {node_name(node)}.'
+    name = node["metadata"]["name"]
+    chosen = f'gone.example.com has not created a volume of class "late-{namespace}" yet for node {name}.'
     wait_for(lambda: chosen in qos.text("pvc/data", "-n", namespace), "a node is chosen")
     assert "It keeps pod web waiting." in qos.text("pvc/data", "-n", namespace)
     api.delete(late)

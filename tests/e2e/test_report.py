@@ -11,8 +11,8 @@ import pytest
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
-from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import InProcess, Qos, flat
+from tests.objects import unscheduled_pod
 
 pytestmark = pytest.mark.controlplane
 
@@ -33,7 +33,7 @@ def node(make_node: Callable[..., Object]) -> Object:
 def pod(control_plane: ControlPlane, namespace: str, node: Object) -> str:
     """A namespace with the pod web on that node."""
     requests = {"cpu": "100m", "memory": "64Mi"}
-    control_plane.apply([make_pod(namespace, requests=requests, nodeName=node_name(node))])
+    control_plane.apply([unscheduled_pod(namespace, requests=requests, nodeName=node["metadata"]["name"])])
     return namespace
 
 
@@ -47,7 +47,7 @@ def test_all_of_the_cluster(
     assert "Written," in ran.out
     assert flat(ran.out).count("is unknown: each kubelet answers 500: no preferred addresses found") == 1
     page = path.read_text(encoding="utf-8")
-    assert f"node/{node_name(node)}" in page
+    assert f"node/{node['metadata']['name']}" in page
     assert f"explain pod/web -n {pod}" in page
 
 

@@ -13,9 +13,8 @@ from podrules.api.model.pod import Pod
 from podrules.pod.qos import resize_rejection
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import Qos
-from tests.objects import raw_container as container
+from tests.objects import raw_container, unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -54,8 +53,8 @@ def test_Q1_resize_of_a_container(
     control_plane: ControlPlane, qos: Qos, namespace: str, node: Object, case: Resize
 ) -> None:
     before, patch, changes = case
-    manifest = make_pod(
-        namespace, nodeName=node_name(node), requests=before.get("requests"), limits=before.get("limits")
+    manifest = unscheduled_pod(
+        namespace, nodeName=node["metadata"]["name"], requests=before.get("requests"), limits=before.get("limits")
     )
     pod = control_plane.api.create(manifest)
 
@@ -73,7 +72,7 @@ def test_Q1_resize_of_a_container(
 )
 def test_Q1_resize_of_the_pod_itself(qos: Qos, namespace: str, node: Object, patch: Resources, changes: bool) -> None:
     own = {"requests": LARGE, "limits": LARGE}
-    pod = qos.control_plane.api.create(make_pod(namespace, nodeName=node_name(node), resources=own))
+    pod = qos.control_plane.api.create(unscheduled_pod(namespace, nodeName=node["metadata"]["name"], resources=own))
 
     resized = copy.deepcopy(pod)
     merge(resized["spec"]["resources"], patch)
@@ -81,8 +80,10 @@ def test_Q1_resize_of_the_pod_itself(qos: Qos, namespace: str, node: Object, pat
 
 
 def test_Q1_resize_of_a_sidecar_counts_too(control_plane: ControlPlane, qos: Qos, namespace: str, node: Object) -> None:
-    sidecar = container("proxy", SMALL, SMALL, restartPolicy="Always")
-    manifest = make_pod(namespace, requests=LARGE, limits=LARGE, initContainers=[sidecar], nodeName=node_name(node))
+    sidecar = raw_container("proxy", SMALL, SMALL, restartPolicy="Always")
+    manifest = unscheduled_pod(
+        namespace, requests=LARGE, limits=LARGE, initContainers=[sidecar], nodeName=node["metadata"]["name"]
+    )
     pod = control_plane.api.create(manifest)
     patch = {"limits": LARGE}
 

@@ -14,10 +14,10 @@ from kubectl_plugin.completion import answer
 from kubectl_plugin.reports.rights import ASKED
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import InProcess, flat
 from tests.kubectl_plugin.asked import MANIFEST
 from tests.kubectl_plugin.running import run
+from tests.objects import unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -62,14 +62,15 @@ def _may_list_pods(control_plane: ControlPlane, user: str, namespace: str = "") 
 @pytest.fixture
 def node(make_node: Callable[..., Object]) -> str:
     """A node of its own."""
-    return node_name(make_node(capacity={"cpu": "16"}))
+    name: str = make_node(capacity={"cpu": "16"})["metadata"]["name"]
+    return name
 
 
 @pytest.fixture
 def shop(control_plane: ControlPlane, namespace: str, node: str) -> str:
     """A namespace with a pod on the node and a pending one."""
-    waits = make_pod(namespace, "waits", schedulerName="default-scheduler", requests={"cpu": "900"})
-    control_plane.apply([make_pod(namespace, nodeName=node), waits])
+    waits = unscheduled_pod(namespace, "waits", schedulerName="default-scheduler", requests={"cpu": "900"})
+    control_plane.apply([unscheduled_pod(namespace, nodeName=node), waits])
     return namespace
 
 
@@ -107,7 +108,7 @@ def test_a_role_of_one_namespace(
     control_plane: ControlPlane, qos: InProcess, shop: str, node: str, tmp_path: Path
 ) -> None:
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "nope"}}]
-    control_plane.apply([make_pod(shop, "typo", schedulerName="default-scheduler", volumes=volumes)])
+    control_plane.apply([unscheduled_pod(shop, "typo", schedulerName="default-scheduler", volumes=volumes)])
     path = tmp_path / "cluster.qos"
     user = ("-n", shop, "--as", f"user-of-{shop}")
     with control_plane.holding(list(_bound(shop, "rights", "-n", shop))):

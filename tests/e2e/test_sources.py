@@ -28,9 +28,8 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.proxies import connected_proxy
 from tests.e2e.access import robot
-from tests.e2e.objects import make_pod, make_workload, node_name
 from tests.e2e.plugin import SCRIPTS, Plugin, Qos, flat
-from tests.objects import raw_priority_class as make_class
+from tests.objects import raw_priority_class, raw_workload, unscheduled_pod
 from tests.waiting import again_if_late
 
 pytestmark = pytest.mark.controlplane
@@ -52,10 +51,10 @@ _NODE_INFO = {
 def test_manifest_is_explained_for_this_cluster(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object], tmp_path: Path
 ) -> None:
-    small = node_name(make_node(capacity={"memory": "2Gi"}))
-    large = node_name(make_node(capacity={"memory": "200Gi"}))
+    small = make_node(capacity={"memory": "2Gi"})["metadata"]["name"]
+    large = make_node(capacity={"memory": "200Gi"})["metadata"]["name"]
     file = tmp_path / "pod.yaml"
-    file.write_text(yaml.safe_dump(make_pod(namespace, requests={"memory": "1Gi"}, limits={"cpu": "1"})))
+    file.write_text(yaml.safe_dump(unscheduled_pod(namespace, requests={"memory": "1Gi"}, limits={"cpu": "1"})))
 
     short = qos.text("-f", file)
     text = qos.text("-f", file, "-o", "wide")
@@ -70,7 +69,7 @@ def test_manifest_is_explained_for_this_cluster(
 
 
 def test_Q1_class_that_only_the_stored_pod_has(qos: Qos, namespace: str) -> None:
-    manifest = json.dumps(make_pod(namespace, limits=LARGE))
+    manifest = json.dumps(unscheduled_pod(namespace, limits=LARGE))
 
     short = qos.text("-f", "-", stdin=manifest)
     wide = qos.text("-f", "-", "-o", "wide", stdin=manifest)
@@ -82,7 +81,7 @@ def test_Q1_class_that_only_the_stored_pod_has(qos: Qos, namespace: str) -> None
 
 
 def test_manifest_without_namespace_gets_the_asked_one(qos: Qos) -> None:
-    pod = make_pod("")
+    pod = unscheduled_pod("")
     del pod["metadata"]["namespace"]
 
     # The namespace does not exist in the cluster.
@@ -91,7 +90,7 @@ def test_manifest_without_namespace_gets_the_asked_one(qos: Qos) -> None:
 
 
 def test_what_kubectl_prints_can_be_piped(control_plane: ControlPlane, kubectl_qos: Plugin, namespace: str) -> None:
-    control_plane.apply([make_pod(namespace, name, requests=LARGE) for name in ("web", "api")])
+    control_plane.apply([unscheduled_pod(namespace, name, requests=LARGE) for name in ("web", "api")])
     printed = control_plane.kubectl("get", "pods", "-n", namespace, "-o", "yaml").stdout
 
     answer = kubectl_qos.json("-f", "-", stdin=printed)
@@ -103,8 +102,8 @@ def test_what_kubectl_prints_can_be_piped(control_plane: ControlPlane, kubectl_q
 
 
 def test_classes_of_the_manifest_count(qos: Qos, namespace: str) -> None:
-    pod = make_pod(namespace, priorityClassName="not-yet-there")
-    manifest = yaml.safe_dump_all([make_class("not-yet-there", 77), pod])
+    pod = unscheduled_pod(namespace, priorityClassName="not-yet-there")
+    manifest = yaml.safe_dump_all([raw_priority_class("not-yet-there", 77), pod])
 
     assert qos.json("-f", "-", stdin=manifest)["priority"]["priority"] == 77
     alone = qos("-f", "-", stdin=json.dumps(pod))
@@ -113,23 +112,23 @@ def test_classes_of_the_manifest_count(qos: Qos, namespace: str) -> None:
 
 
 def test_workload_in_a_manifest(qos: Qos, namespace: str) -> None:
-    spec = make_pod(namespace, limits=LARGE)["spec"]
-    manifest = json.dumps(make_workload("Deployment", namespace, spec))
+    spec = unscheduled_pod(namespace, limits=LARGE)["spec"]
+    manifest = json.dumps(raw_workload("Deployment", "web", namespace, pod_spec=spec))
 
     assert "QoS class Guaranteed" in qos.text("-f", "-", stdin=manifest)
     assert qos("-f", "-", "-o", "name", stdin=manifest) == (0, "deployment.apps/web\n", "")
 
 
 def test_manifest_and_cluster_in_one_go(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
-    control_plane.apply([make_pod(namespace, "stored")])
+    control_plane.apply([unscheduled_pod(namespace, "stored")])
 
-    answer = qos.json("pod/stored", "-f", "-", "-n", namespace, stdin=json.dumps(make_pod(namespace, "written")))
+    answer = qos.json("pod/stored", "-f", "-", "-n", namespace, stdin=json.dumps(unscheduled_pod(namespace, "written")))
 
     assert {item["name"]: item["status"] is None for item in answer["items"]} == {"written": True, "stored": False}
 
 
 def test_manifest_goes_on_without_a_cluster(kubectl_qos: Plugin, unreachable: Path, namespace: str) -> None:
-    manifest = json.dumps(make_pod(namespace, limits=LARGE, priorityClassName="high"))
+    manifest = json.dumps(unscheduled_pod(namespace, limits=LARGE, priorityClassName="high"))
 
     ran = kubectl_qos("-f", "-", stdin=manifest, kubeconfig=unreachable)
 
@@ -141,7 +140,7 @@ def test_manifest_goes_on_without_a_cluster(kubectl_qos: Plugin, unreachable: Pa
 
 
 def test_offline_asks_no_cluster(qos: Qos, unreachable: Path, namespace: str) -> None:
-    ran = qos("-f", "-", "--offline", stdin=json.dumps(make_pod(namespace)), kubeconfig=unreachable)
+    ran = qos("-f", "-", "--offline", stdin=json.dumps(unscheduled_pod(namespace)), kubeconfig=unreachable)
 
     assert (ran.code, ran.err) == (0, "")
 
@@ -183,8 +182,10 @@ def test_snapshot_gives_the_answer_of_the_cluster(
 ) -> None:
     # Such a file does not name the API server's version; the kubelets in it name theirs.
     version = control_plane.api.request("GET", "/version")["gitVersion"]
-    node = node_name(make_node(status={"nodeInfo": {**_NODE_INFO, "kubeletVersion": version}}))
-    control_plane.apply([make_pod(namespace, nodeName=node, requests=LARGE, priorityClassName="system-node-critical")])
+    node = make_node(status={"nodeInfo": {**_NODE_INFO, "kubeletVersion": version}})["metadata"]["name"]
+    control_plane.apply(
+        [unscheduled_pod(namespace, nodeName=node, requests=LARGE, priorityClassName="system-node-critical")]
+    )
     kinds = "nodes,pods,priorityclasses"
     snapshot = tmp_path / "cluster.json"
     snapshot.write_text(control_plane.kubectl("get", kinds, "-A", "-o", "json").stdout)
@@ -218,8 +219,8 @@ def ageless(report: dict[str, Any]) -> dict[str, Any]:
 def test_official_client_gives_the_answer_of_kubectl(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
-    node = node_name(make_node())
-    control_plane.apply([make_pod(namespace, nodeName=node, requests=LARGE)])
+    node = make_node()["metadata"]["name"]
+    control_plane.apply([unscheduled_pod(namespace, nodeName=node, requests=LARGE)])
 
     # Without the right to read nodes the answer is uncertain.
     for kubeconfig, code in ((control_plane.admin_kubeconfig, 0), (robot(control_plane, namespace), 11)):
@@ -243,7 +244,7 @@ def test_official_client_gives_the_answer_of_kubectl(
 def test_without_kubectl_on_path(
     control_plane: ControlPlane, kubectl_qos: Plugin, namespace: str, tmp_path: Path
 ) -> None:
-    control_plane.apply([make_pod(namespace)])
+    control_plane.apply([unscheduled_pod(namespace)])
     command = [str(SCRIPTS / "kubectl-qos"), "explain", "pod/web", "-o", "json", "-n", namespace]
 
     environment = {**kubectl_qos.environment(), "PATH": str(tmp_path)}
@@ -263,7 +264,7 @@ def test_long_lists_come_in_pages(
     control_plane: ControlPlane, namespace: str, qos: Qos, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = sorted(f"pod-{number}" for number in range(7))
-    control_plane.apply([make_pod(namespace, name) for name in names])
+    control_plane.apply([unscheduled_pod(namespace, name) for name in names])
     monkeypatch.setattr("cluster_io.live.live_source._PAGE", 3)
     for key, value in qos.environment().items():
         monkeypatch.setenv(key, value)
@@ -280,7 +281,7 @@ def test_list_with_invalid_UTF_8_is_repaired_as_in_json(
     control_plane: ControlPlane, namespace: str, qos: Qos, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Clients that write protobuf may store such a text; the API server only checks JSON."""
-    control_plane.apply([make_pod(namespace, name) for name in ("db", "web")])
+    control_plane.apply([unscheduled_pod(namespace, name) for name in ("db", "web")])
     metadata = message((1, "odd"), (12, message((1, "note"), (2, b"\xff\xfe!"))))
     spec = message((2, message((1, "app"), (2, "example.com/app"))))
     pod = message((1, message((1, "v1"), (2, "Pod"))), (2, message((1, metadata), (2, spec))))

@@ -13,9 +13,8 @@ import yaml
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import Plugin, Qos, flat, with_contexts
-from tests.objects import raw_pod
+from tests.objects import raw_pod, unscheduled_pod
 
 pytestmark = pytest.mark.controlplane
 
@@ -25,7 +24,7 @@ SMALL = {"cpu": "100m", "memory": "128Mi"}
 @pytest.fixture
 def pods(control_plane: ControlPlane, namespace: str) -> str:
     """A namespace with the pods web, api and db."""
-    control_plane.apply([make_pod(namespace, name) for name in ("web", "api", "db")])
+    control_plane.apply([unscheduled_pod(namespace, name) for name in ("web", "api", "db")])
     return namespace
 
 
@@ -55,7 +54,7 @@ def test_K_pods_by_name(qos: Qos, pods: str, words: list[str], names: list[str])
 
 @pytest.mark.parametrize("word", ["node", "nodes", "no"])
 def test_K_node_by_name(qos: Qos, make_node: Callable[..., Object], word: str) -> None:
-    name = node_name(make_node())
+    name = make_node()["metadata"]["name"]
 
     assert qos(f"{word}/{name}", "-o", "name") == (0, f"node/{name}\n", "")
 
@@ -67,7 +66,7 @@ def test_K_names_are_printed_as_kubectl_does(control_plane: ControlPlane, qos: Q
 
 
 def test_K_kinds_may_be_mixed(qos: Qos, pods: str, make_node: Callable[..., Object]) -> None:
-    name = node_name(make_node())
+    name = make_node()["metadata"]["name"]
 
     answer = qos.json("pod/web", f"node/{name}", "-n", pods)
 
@@ -181,12 +180,14 @@ def test_namespace_is_no_path(qos: Qos, namespace: str) -> None:
 
 
 def test_Q4_node(control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]) -> None:
-    node = node_name(make_node(capacity={"cpu": "4", "memory": "8Gi"}, allocatable={"cpu": "2", "memory": "4Gi"}))
+    node = make_node(capacity={"cpu": "4", "memory": "8Gi"}, allocatable={"cpu": "2", "memory": "4Gi"})["metadata"][
+        "name"
+    ]
     control_plane.apply(
         [
-            make_pod(namespace, "a", nodeName=node, requests={"cpu": "1"}, limits={"cpu": "3", "memory": "1Gi"}),
-            make_pod(namespace, "b", nodeName=node, requests={"memory": "1Gi"}),
-            make_pod(namespace, "done", nodeName=node, requests={"cpu": "1"}),
+            unscheduled_pod(namespace, "a", nodeName=node, requests={"cpu": "1"}, limits={"cpu": "3", "memory": "1Gi"}),
+            unscheduled_pod(namespace, "b", nodeName=node, requests={"memory": "1Gi"}),
+            unscheduled_pod(namespace, "done", nodeName=node, requests={"cpu": "1"}),
         ]
     )
     control_plane.set_pod_status(raw_pod("done", namespace), {"phase": "Succeeded"})
@@ -214,10 +215,10 @@ def test_node_that_is_silent_or_cordoned(
     control_plane: ControlPlane, qos: Qos, make_node: Callable[..., Object]
 ) -> None:
     node = make_node(taints=[{"key": "dedicated", "value": "db", "effect": "NoSchedule"}], ready=False)
-    cordoned = node_name(make_node())
+    cordoned = make_node()["metadata"]["name"]
     control_plane.kubectl("cordon", cordoned)
 
-    text = qos.text(f"node/{node_name(node)}")
+    text = qos.text(f"node/{node['metadata']['name']}")
 
     assert "Not ready since " in text
     assert "dedicated=db:NoSchedule" in text
@@ -252,7 +253,9 @@ def test_json_and_yaml_say_the_same(qos: Qos, pods: str) -> None:
 def test_wide_shows_each_container(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
-    control_plane.apply([make_pod(namespace, nodeName=node_name(make_node()), requests=SMALL, limits=SMALL)])
+    control_plane.apply(
+        [unscheduled_pod(namespace, nodeName=make_node()["metadata"]["name"], requests=SMALL, limits=SMALL)]
+    )
     uid = control_plane.api.get("v1", "Pod", "web", namespace)["metadata"]["uid"]
 
     wide = qos.text("pod/web", "-n", namespace, "-o", "wide")
@@ -316,8 +319,8 @@ def test_K_suggested_deletion_keeps_the_cluster(
     """Pasted into a shell with another current context, which cannot be reached."""
     kubeconfig = with_contexts(control_plane.admin_kubeconfig, tmp_path, {"far away": {"namespace": "default"}}, "lost")
     delete = Plugin(control_plane, kubectl_qos.runtime, command="delete")
-    node = node_name(make_node())
-    control_plane.apply([make_pod(namespace, name, nodeName=node) for name in ("web", "db")])
+    node = make_node()["metadata"]["name"]
+    control_plane.apply([unscheduled_pod(namespace, name, nodeName=node) for name in ("web", "db")])
 
     shown = delete("pod/web", "-n", namespace, "--context", "far away", "--grace-period=0", kubeconfig=kubeconfig)
 

@@ -21,10 +21,8 @@ from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
 from tests.e2e.kubelets import UNREACHABLE, give_up, ready_condition
-from tests.e2e.objects import NOWHERE, make_pod, make_workload, node_name
 from tests.e2e.plugin import InProcess, KeptConnection, Qos
-from tests.objects import raw_container as container
-from tests.objects import raw_pod
+from tests.objects import NOWHERE, raw_container, raw_pod, raw_workload, unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -98,13 +96,13 @@ def another(control_plane: ControlPlane, namespace: str, owner: str, pod: Mappin
 
 def make_owners(control_plane: ControlPlane, namespace: str, **spec: Any) -> None:
     """A workload of each kind with its own way of replacement."""
-    pod_spec = {"schedulerName": NOWHERE, "containers": [container()], "terminationGracePeriodSeconds": 30, **spec}
+    pod_spec = {"schedulerName": NOWHERE, "containers": [raw_container()], "terminationGracePeriodSeconds": 30, **spec}
     finite = {**pod_spec, "restartPolicy": "Never"}
     for workload in (
-        make_workload("ReplicaSet", namespace, pod_spec, "replicaset", replicas=1),
-        make_workload("StatefulSet", namespace, pod_spec, "statefulset", replicas=1, serviceName="none"),
-        make_workload("Job", namespace, finite, "job"),
-        make_workload("Job", namespace, finite, "job-failed", podReplacementPolicy="Failed"),
+        raw_workload("ReplicaSet", "replicaset", namespace, pod_spec=pod_spec, replicas=1),
+        raw_workload("StatefulSet", "statefulset", namespace, pod_spec=pod_spec, replicas=1, serviceName="none"),
+        raw_workload("Job", "job", namespace, pod_spec=finite),
+        raw_workload("Job", "job-failed", namespace, pod_spec=finite, podReplacementPolicy="Failed"),
     ):
         control_plane.api.create(workload)
 
@@ -122,10 +120,10 @@ def deleted_at(pod: Mapping[str, Any]) -> float:
 def test_T5_grace_period_matches_the_timeline(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
-    node, api = node_name(make_node()), control_plane.api
+    node, api = make_node()["metadata"]["name"], control_plane.api
     graces = {f"{way}-{grace}": grace for way in ("delete", "drain") for grace in (0, 1, 45)}
     for name, grace in graces.items():
-        manifest = make_pod(namespace, name, nodeName=node, terminationGracePeriodSeconds=grace)
+        manifest = unscheduled_pod(namespace, name, nodeName=node, terminationGracePeriodSeconds=grace)
         started(control_plane, api.create(manifest))
     said = {
         name: entry
@@ -158,7 +156,7 @@ def test_T5_grace_period_matches_the_timeline(
 def test_T5_deleted_pod_is_replaced_on_time(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
-    node = node_name(make_node())
+    node = make_node()["metadata"]["name"]
     make_owners(control_plane, namespace)
     pods = {name: run_on(control_plane, namespace, name, node) for name in OWNERS}
     by_pod = timelines(qos, namespace, "delete")
@@ -188,7 +186,7 @@ def test_T5_deleted_pod_is_replaced_on_time(
 def test_T5_evicted_pod_is_replaced_on_time(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
-    node = node_name(make_node())
+    node = make_node()["metadata"]["name"]
     make_owners(control_plane, namespace)
     pods = {name: run_on(control_plane, namespace, name, node) for name in ("replicaset", "statefulset")}
     by_pod = timelines(qos, namespace, "evict-hard")
@@ -208,7 +206,9 @@ def test_T5_evicted_pod_is_replaced_on_time(
 def test_T5_missing_rights_leave_unknown_times(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
-    started(control_plane, control_plane.api.create(make_pod(namespace, nodeName=node_name(make_node()))))
+    started(
+        control_plane, control_plane.api.create(unscheduled_pod(namespace, nodeName=make_node()["metadata"]["name"]))
+    )
     kubeconfig = robot(control_plane, namespace, {"pods": ["get"]})
     text = qos.text("pod/web", "-n", namespace, "--timeline", kubeconfig=kubeconfig, code=11)
     assert "Deleted now: SIGTERM at once, SIGKILL at 30 s, object gone by 32 s" in text
@@ -298,10 +298,10 @@ def assert_lost_as_predicted(
 def assert_written_alike(plane: ControlPlane, by_itself: Object) -> None:
     """The tests write the same about a lost node as the controller, except for the time."""
     node = plane.create_node("written-by-the-test")
-    plane.apply([make_pod("lost", "on-it", nodeName="written-by-the-test")])
+    plane.apply([unscheduled_pod("lost", "on-it", nodeName="written-by-the-test")])
     started(plane, plane.api.get("v1", "Pod", "on-it", "lost"))
-    give_up(plane, node_name(node))
-    written = plane.api.get("v1", "Node", node_name(node))
+    give_up(plane, node["metadata"]["name"])
+    written = plane.api.get("v1", "Node", node["metadata"]["name"])
 
     def words(node: Object) -> Object:
         return {key: text for key, text in ready_condition(node).items() if not key.endswith("Time")}

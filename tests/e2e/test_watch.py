@@ -22,9 +22,9 @@ import pytest
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import Plugin, proxies_of
 from tests.kubectl_plugin.terminals import resize
+from tests.objects import unscheduled_pod
 
 pytestmark = pytest.mark.controlplane
 
@@ -85,7 +85,7 @@ def _watching(kubectl_qos: Plugin, *words: str) -> Iterator[tuple[subprocess.Pop
 @pytest.fixture
 def pod(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]) -> Object:
     """A pod on a node of its own."""
-    stored = control_plane.apply([make_pod(namespace, "web", nodeName=node_name(make_node()))])[0]
+    stored = control_plane.apply([unscheduled_pod(namespace, "web", nodeName=make_node()["metadata"]["name"])])[0]
     return control_plane.set_pod_status(stored, {"phase": "Pending"})
 
 
@@ -118,7 +118,7 @@ def test_K_data_are_printed_as_a_whole(
 def test_K_unreachable_API_server_is_retried(control_plane_binaries: Binaries, runtime: Path) -> None:
     # A private API server: the shared one must not stop during other tests.
     with ControlPlane(control_plane_binaries, scheduler=False, controllers=False) as control_plane:
-        control_plane.apply([make_pod("default")])
+        control_plane.apply([unscheduled_pod("default")])
         kubectl_qos = Plugin(control_plane, runtime)
         template = "jsonpath={.status.phase};"
         with _watching(kubectl_qos, "pod/web", "-w", "--watch-interval=1s", "-o", template) as (process, out, err):
@@ -144,7 +144,7 @@ def test_K_other_commands_watch_too(
     control_plane: ControlPlane, kubectl_qos: Plugin, make_node: Callable[..., Object], command: str
 ) -> None:
     node = make_node()
-    words = [f"node/{node_name(node)}"] if command == "node" else []
+    words = [f"node/{node['metadata']['name']}"] if command == "node" else []
     plugin = Plugin(control_plane, kubectl_qos.runtime, command=command)
     condition = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
     with _watching(plugin, *words, "-w", HOUR, "-o", "json") as (_, out, _):

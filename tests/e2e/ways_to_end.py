@@ -8,9 +8,8 @@ from typing import Final
 from tests.controlplane.client import Object
 from tests.e2e.deaths import KEEPS, NAMES, OLD_SECONDS, TAINT, Act, Deaths, name_of, spec_of
 from tests.e2e.kubelets import give_up
-from tests.e2e.objects import make_workload
 from tests.e2e.played_kubelets import UNINITIALIZED, now
-from tests.objects import raw_priority_class as make_class
+from tests.objects import raw_priority_class, raw_workload
 from tests.waiting import wait_for
 
 DEATHS: dict[str, Act] = {}
@@ -27,7 +26,7 @@ def _act(function: Act) -> Act:
 @_act
 def preempted(deaths: Deaths) -> None:
     """Room for pods of higher priority."""
-    deaths.plane.apply([make_class(deaths.prefix, 1000)])
+    deaths.plane.apply([raw_priority_class(deaths.prefix, 1000)])
     asks: Object = {"requests": {"cpu": "800m"}}
     victims = []
     for which in NAMES:
@@ -135,8 +134,10 @@ def jobs(deaths: Deaths) -> None:
     policy = {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}]}
     deaths.plane.apply(
         [
-            make_workload("Job", deaths.namespace, spec_of(deaths, spec), "backoff", backoffLimit=0, **three),
-            make_workload("Job", deaths.namespace, spec_of(deaths, spec), "policy", podFailurePolicy=policy, **three),
+            raw_workload("Job", "backoff", deaths.namespace, pod_spec=spec_of(deaths, spec), backoffLimit=0, **three),
+            raw_workload(
+                "Job", "policy", deaths.namespace, pod_spec=spec_of(deaths, spec), podFailurePolicy=policy, **three
+            ),
         ]
     )
     made = {name: deaths.of_workload(name, 3) for name in ("backoff", "policy")}
@@ -147,7 +148,9 @@ def jobs(deaths: Deaths) -> None:
     deaths.ended(rest[0], rest[1])
     deaths.ended(rest[2], rest[3])
     # A namesake that has never had a pod of this Job.
-    namesake = make_workload("StatefulSet", deaths.namespace, spec_of(deaths, {"nodeName": deaths.quick}), "policy")
+    namesake = raw_workload(
+        "StatefulSet", "policy", deaths.namespace, pod_spec=spec_of(deaths, {"nodeName": deaths.quick})
+    )
     labels = {"app": "namesake"}
     own = {"selector": {"matchLabels": labels}, "serviceName": "policy"}
     template = {**namesake["spec"]["template"], "metadata": {"labels": labels}}
@@ -164,7 +167,7 @@ def stopped_jobs(deaths: Deaths) -> None:
     two = {"parallelism": 2, "completions": 2}
     names = ("late", "suspended", "removed", "narrowed")
     for name in names:
-        deaths.plane.apply([make_workload("Job", deaths.namespace, spec_of(deaths, spec), name, **two)])
+        deaths.plane.apply([raw_workload("Job", name, deaths.namespace, pod_spec=spec_of(deaths, spec), **two)])
     made = [pod for name in names for pod in deaths.of_workload(name, 2)]
     running = deaths.old(made)
     pairs = [deaths.two_of(name, running[2 * place :]) for place, name in enumerate(names)]
@@ -185,7 +188,9 @@ def deployments(deaths: Deaths) -> None:
     spec = {"nodeName": deaths.quick}
     names = ("web-scaled", "rolled", "abandoned", "web", "forced")
     for name in names:
-        deaths.plane.apply([make_workload("Deployment", deaths.namespace, spec_of(deaths, spec), name, replicas=2)])
+        deaths.plane.apply(
+            [raw_workload("Deployment", name, deaths.namespace, pod_spec=spec_of(deaths, spec), replicas=2)]
+        )
     made = [pod for name in names for pod in deaths.of_workload(name, 2)]
     running = deaths.old(made)
     scaled, rolled, abandoned, web, forced = (
@@ -232,7 +237,9 @@ def sets(deaths: Deaths) -> None:
     spec = {"nodeName": deaths.quick}
     for name in ("db", "roll", "shrunk"):
         more = {"replicas": 1, "serviceName": name}
-        deaths.plane.apply([make_workload("StatefulSet", deaths.namespace, spec_of(deaths, spec), name, **more)])
+        deaths.plane.apply(
+            [raw_workload("StatefulSet", name, deaths.namespace, pod_spec=spec_of(deaths, spec), **more)]
+        )
     node = deaths.node("daemon")
     placed = {"schedulerName": "default-scheduler", "nodeSelector": {"kubernetes.io/hostname": node}}
     daemon = deaths.workload("DaemonSet", "agent", 1, placed)[0]
@@ -398,7 +405,9 @@ def unseen(deaths: Deaths) -> None:
     node = deaths.node("unseen")
     kinds: dict[str, Object] = {"ReplicaSet": {}, "StatefulSet": {}, "Job": {"restartPolicy": "Never"}}
     made = [
-        make_workload(kind, deaths.namespace, spec_of(deaths, {"nodeName": node, **more}), f"unseen-{kind.lower()}")
+        raw_workload(
+            kind, f"unseen-{kind.lower()}", deaths.namespace, pod_spec=spec_of(deaths, {"nodeName": node, **more})
+        )
         for kind, more in kinds.items()
     ]
     deaths.plane.apply(made)

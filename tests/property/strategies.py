@@ -5,10 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from podrules.api.model.pod import Container, Pod
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Container, Pod, PodSpec
 from podrules.api.model.quantity import Quantity
-from tests.builders import make_container, make_pod, make_sidecar
+from tests.objects import make_pod, raw_container
 
 DECIMAL_SUFFIXES = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
 BINARY_SUFFIXES = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -70,8 +72,8 @@ def _container(name: str, sidecar: bool, cpu: Asked, memory: Asked) -> Container
             limits[resource] = written(high)
         if kind == "equal":
             requests[resource] = written(high)
-    make = make_sidecar if sidecar else make_container
-    return make(name, requests=requests, limits=limits)
+    restarts = "Always" if sidecar else None
+    return from_object(raw_container(name, restartPolicy=restarts, requests=requests, limits=limits), Container)
 
 
 def containers(name: str = "app", *, init: bool = False) -> st.SearchStrategy[Container]:
@@ -90,4 +92,4 @@ def pods() -> st.SearchStrategy[Pod]:
 
 
 def _pod(app: tuple[Container, ...], init: tuple[Container, ...]) -> Pod:
-    return make_pod(containers=app, init_containers=init)
+    return replace(make_pod(), spec=PodSpec(containers=app, init_containers=init))

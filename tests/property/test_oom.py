@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from podrules.api.model.pod import Pod, PodQOSClass
 from podrules.pod.oom import OOMRule, OOMScoreAdj, pod_oom_score_adjs
 from podrules.pod.qos import compute_pod_qos
-from tests.builders import make_container, make_pod, make_resources, make_sidecar
+from tests.objects import make_pod, raw_container, raw_sidecar
 from tests.property.strategies import pods
 
 capacities = st.integers(2**27, 2**42)
@@ -22,7 +22,7 @@ def _scores(pod: Pod, capacity: int) -> list[OOMScoreAdj]:
 
 
 def _adj(memory: int, capacity: int) -> int:
-    pod = make_pod(containers=[make_container(requests={"cpu": "1m", "memory": str(memory)})])
+    pod = make_pod(containers=[raw_container(requests={"cpu": "1m", "memory": str(memory)})])
     return _scores(pod, capacity)[0].value
 
 
@@ -52,10 +52,10 @@ def test_Q2_larger_node_never_gives_a_smaller_value(memory: int, first: int, sec
 def test_Q2_sidecar_is_not_above_the_smallest_app_container(app: list[int], own: int, capacity: int) -> None:
     pod = make_pod(
         containers=[
-            make_container(f"app-{index}", requests={"cpu": "1m", "memory": str(memory)})
+            raw_container(f"app-{index}", requests={"cpu": "1m", "memory": str(memory)})
             for index, memory in enumerate(app)
         ],
-        init_containers=[make_sidecar(requests={"memory": str(own)})],
+        initContainers=[raw_sidecar(requests={"memory": str(own)})],
     )
     *apps, sidecar = _scores(pod, capacity)
     assert sidecar.is_sidecar
@@ -78,9 +78,9 @@ def test_Q2_value_is_its_formula_unless_another_line_decided(pod: Pod, capacity:
 def test_Q2_pod_level_share_gives_away_no_more_than_is_left(app: list[int], pod_request: int, capacity: int) -> None:
     pod = make_pod(
         containers=[
-            make_container(f"app-{index}", requests={"memory": str(memory)}) for index, memory in enumerate(app)
+            raw_container(f"app-{index}", requests={"memory": str(memory)}) for index, memory in enumerate(app)
         ],
-        resources=make_resources(requests={"cpu": "1m", "memory": str(pod_request)}),
+        resources={"requests": {"cpu": "1m", "memory": str(pod_request)}},
     )
     for score in _scores(pod, capacity):
         if pod_request:

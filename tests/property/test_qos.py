@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from podrules.api.model.pod import Container, Pod, PodQOSClass
 from podrules.pod.defaults import stored_pod
 from podrules.pod.qos import QOSProblem, compute_pod_qos, explain_qos, resize_rejection
-from tests.builders import make_pod, make_resources, with_changes
+from tests.objects import make_pod, make_resources
+from tests.podrules.pod.changes import with_changes
 from tests.property.strategies import containers, cpu_amounts, memory_amounts, pods, resource_lists
 
 

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from podrules.api.features import REFERENCE
-from podrules.api.model.pod import Container, Pod
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Container, ContainerStatus, Pod
 from podrules.api.model.quantity import ZERO
 from podrules.pod.defaults import apply_limit_ranges, default_pod, defaulted_fields
 from podrules.pod.resources import PodResourcesOptions, container_limits, pod_limits, pod_requests, scheduler_request
-from tests.builders import make_container_status, make_limit_range, make_resources
+from tests.objects import make_limit_range, make_resources, raw_container_status
 from tests.property.strategies import containers, pods, resource_lists
 
 
@@ -55,7 +56,8 @@ def test_Q4_overhead_is_the_difference_that_it_makes(pod: Pod, overhead: dict[st
 @given(pods(), resource_lists(), resource_lists())
 def test_Q4_resize_never_lowers_the_spec_request(pod: Pod, actuated: dict[str, str], allocated: dict[str, str]) -> None:
     name = pod.spec.containers[0].name
-    status = make_container_status(name, requests=actuated, limits=actuated, allocated=allocated)
+    raw = raw_container_status(name, requests=actuated, limits=actuated, allocatedResources=allocated)
+    status = from_object(raw, ContainerStatus)
     resizing = replace(pod, status=replace(pod.status, container_statuses=(status,)))
     use_status = PodResourcesOptions(use_status_resources=True)
     requests, limits = pod_requests(resizing, use_status), pod_limits(resizing, use_status)

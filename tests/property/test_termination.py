@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podrules.api.model.pod import Container, Pod
+from podrules.api.model.pod import Pod
 from podrules.ending.deleted_pod import stop_plan
 from podrules.pod.termination import (
     check_graceful_delete,
@@ -15,7 +15,8 @@ from podrules.pod.termination import (
     kill_timeout,
     termination_order,
 )
-from tests.builders import make_container, make_pod, make_sidecar
+from tests.controlplane.client import Object
+from tests.objects import make_pod, raw_container, raw_sidecar
 from tests.restated.termination import DeleteOptions, before_delete
 
 seconds = st.integers(-10, 4000)
@@ -25,27 +26,33 @@ NOW = 1_700_000_000
 
 
 def _pod(grace: int | None, deletion: int | None = None) -> Pod:
-    return make_pod(node_name="node-1", phase="Running", termination_seconds=grace, deletion_seconds=deletion)
+    return make_pod(
+        metadata={"deletionGracePeriodSeconds": deletion},
+        nodeName="node-1",
+        terminationGracePeriodSeconds=grace,
+        status={"phase": "Running"},
+    )
 
 
 @st.composite
 def _running_pods(draw: st.DrawFn) -> Pod:
     """Pods with hooks of every kind in app containers and sidecars."""
-    hooks = st.sampled_from([None, {"exec": {"command": ["drain"]}}, {"httpGet": {"path": "/"}}]) | st.integers(
-        0, 100
-    ).map(lambda pause: {"sleep": {"seconds": pause}})
-    app = [make_container(f"app-{index}", pre_stop=draw(hooks)) for index in range(draw(st.integers(1, 3)))]
-    init: list[Container] = []
+    hooks = st.sampled_from([{"exec": {"command": ["drain"]}}, {"httpGet": {"path": "/"}}]) | st.builds(
+        lambda pause: {"sleep": {"seconds": pause}}, st.integers(0, 100)
+    )
+    lifecycles = st.none() | st.builds(lambda hook: {"preStop": hook}, hooks)
+    app = [raw_container(f"app-{index}", lifecycle=draw(lifecycles)) for index in range(draw(st.integers(1, 3)))]
+    init: list[Object] = []
     for index in range(draw(st.integers(0, 3))):
         sidecar = draw(st.booleans())
         name = f"init-{index}"
-        init.append(make_sidecar(name, pre_stop=draw(hooks)) if sidecar else make_container(name))
+        init.append(raw_sidecar(name, lifecycle=draw(lifecycles)) if sidecar else raw_container(name))
     return make_pod(
-        node_name="node-1",
-        phase="Running",
-        termination_seconds=draw(st.integers(0, 100)),
         containers=app,
-        init_containers=init,
+        initContainers=init,
+        nodeName="node-1",
+        terminationGracePeriodSeconds=draw(st.integers(0, 100)),
+        status={"phase": "Running"},
     )
 
 

@@ -6,10 +6,11 @@ import pytest
 
 from podrules.admission.admitted_pod import AdmissionObjects, admit_pod
 from podrules.api.model.base import ObjectMeta
-from podrules.api.model.policy import PriorityClass
+from podrules.api.model.decode import from_object
+from podrules.api.model.policy import PriorityClass, RuntimeClass
 from podrules.pod.defaults import DefaultedField
 from podrules.pod.priority import SYSTEM_CLUSTER_CRITICAL, PrioritySource
-from tests.builders import make_limit_range, make_pod, make_runtime_class
+from tests.objects import make_limit_range, make_pod
 
 HIGH = PriorityClass(metadata=ObjectMeta(name="high"), value=1000)
 
@@ -17,10 +18,10 @@ HIGH = PriorityClass(metadata=ObjectMeta(name="high"), value=1000)
 def test_every_step_changes_the_pod() -> None:
     objects = AdmissionObjects(
         limit_ranges=[make_limit_range(default={"cpu": "1"}, default_request={"cpu": "500m"})],
-        runtime_class=make_runtime_class(overhead={"cpu": "250m"}),
+        runtime_class=from_object({"overhead": {"podFixed": {"cpu": "250m"}}}, RuntimeClass),
         priority_classes={"high": HIGH},
     )
-    written = make_pod(limits={"memory": "1Gi"}, priority_class_name="high")
+    written = make_pod(limits={"memory": "1Gi"}, priorityClassName="high")
     admitted = admit_pod(written, objects)
     spec = admitted.pod.spec
     assert admitted.written == written
@@ -42,7 +43,7 @@ def test_every_step_changes_the_pod() -> None:
 
 def test_refused_pod_keeps_earlier_admission_changes() -> None:
     limits = [make_limit_range(default={"cpu": "1"})]
-    pod = make_pod(priority_class_name="none")
+    pod = make_pod(priorityClassName="none")
     admitted = admit_pod(pod, AdmissionObjects(limit_ranges=limits, priority_classes={"high": HIGH}))
     assert admitted.rejected is not None
     assert admitted.rejected.endswith("no PriorityClass with name none was found")
@@ -58,6 +59,6 @@ def test_refused_pod_keeps_earlier_admission_changes() -> None:
     ],
 )
 def test_only_system_classes_resolve_without_classes(name: str, priority: int | None) -> None:
-    admitted = admit_pod(make_pod(priority_class_name=name), AdmissionObjects())
+    admitted = admit_pod(make_pod(priorityClassName=name), AdmissionObjects())
     assert admitted.pod.spec.priority == priority
     assert admitted.rejected is None

@@ -14,8 +14,8 @@ from podrules.api.model.base import ResourceList
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import LimitRange, ResourceQuota
-from tests.builders import amounts, make_container, make_pod, make_resources, make_sidecar
-from tests.objects import raw_pod
+from podrules.api.model.quantity import Quantity
+from tests.objects import make_pod, make_resources, raw_container, raw_pod, raw_sidecar
 
 Amounts = Mapping[str, str]
 POD = make_pod(requests={"cpu": "500m", "memory": "1Gi"}, limits={"cpu": "2", "memory": "1Gi"})
@@ -66,7 +66,7 @@ def test_container_is_compared_with_limit_range(item: Mapping[str, Any], words: 
 
 
 def test_first_refusing_limit_range_lists_problems_once() -> None:
-    pod = make_pod(containers=[make_container("a"), make_container("b", requests={"cpu": "1"})])
+    pod = make_pod(containers=[raw_container("a"), raw_container("b", requests={"cpu": "1"})])
     bounds = _limit_range(min={"cpu": "2"}, max={"memory": "1Gi"})
     assert limit_range_refusal(pod, [_limit_range(), bounds, _limit_range(max={"cpu": "1"})]) == (
         f"{REFUSED}[minimum cpu usage per Container is 2.  No request is specified, "
@@ -95,10 +95,10 @@ def test_huge_amounts_are_compared_in_whole_units() -> None:
 )
 def test_pod_limit_is_container_sum_or_pod_level(most: Amounts, own: Amounts | None, words: str | None) -> None:
     pod = make_pod(
-        containers=[make_container(limits={"cpu": "2"})],
-        init_containers=[make_sidecar(limits={"cpu": "1"})],
+        containers=[raw_container(limits={"cpu": "2"})],
+        initContainers=[raw_sidecar(limits={"cpu": "1"})],
         overhead={"cpu": "1"},
-        resources=make_resources(limits=own) if own else None,
+        resources={"limits": own} if own else None,
     )
     assert limit_range_refusal(pod, [_limit_range(type="Pod", max=most)]) == (words and REFUSED + words)
 
@@ -128,7 +128,7 @@ def test_unrequested_resource_is_not_exceeded() -> None:
 
 def test_quota_requires_cpu_and_memory_of_each_container() -> None:
     quota = _quota({"requests.memory": "1", "limits.cpu": "9", "limits.ephemeral-storage": "1"})
-    containers = [make_container("b"), make_container("c", requests={"memory": "1"}), make_container("a")]
+    containers = [raw_container("b"), raw_container("c", requests={"memory": "1"}), raw_container("a")]
     pod = make_pod(containers=containers)
     assert quota_refusal(pod, [quota]) == (
         f"{REFUSED}failed quota: q: must specify limits.cpu for: a,b,c; requests.memory for: a,b"
@@ -218,7 +218,7 @@ def _used(quota: ResourceQuota, times: int) -> ResourceList:
     used = dict(quota.status.used)
     for _ in range(times):
         for name in used:
-            used[name] += amounts(x="350m" if name == "cpu" else "1")["x"]
+            used[name] += Quantity.parse("350m" if name == "cpu" else "1")
     return used
 
 

@@ -34,8 +34,8 @@ from podrules.scheduling.scheduler.plugins.one_field import NodeDeclaredFeatures
 from podrules.scheduling.scheduler.plugins.scores import UtilizationShapePoint
 from podrules.scheduling.scheduler.plugins.volume_binding import VolumeBinding
 from podrules.scheduling.scheduler.plugins.volume_binding.plugin import VolumeBindingArgs
-from tests.builders import make_container, make_container_status, make_node, make_pod, make_resources, make_sidecar
 from tests.features import around
+from tests.objects import make_node, make_pod, make_resources, raw_container, raw_container_status, raw_sidecar
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import make_context as make_storage_context
 from tests.podrules.scheduling.scheduler.plugins.building_devices import (
     DRIVER,
@@ -122,8 +122,8 @@ def test_every_gate_has_a_test() -> None:
 
 def test_gate_InPlacePodVerticalScaling() -> None:
     before, after = around("in_place_pod_vertical_scaling")
-    status = make_container_status(requests={"cpu": "2"}, allocated={"cpu": "3"})
-    pod = make_pod(requests={"cpu": "1"}, container_statuses=[status])
+    status = raw_container_status(requests={"cpu": "2"}, allocatedResources={"cpu": "3"})
+    pod = make_pod(requests={"cpu": "1"}, status={"containerStatuses": [status]})
     assert scheduler_request(pod, before).milli_cpu == 1000
     assert scheduler_request(pod, after).milli_cpu == 3000
     assert allocated_pod(pod, features=before) == pod
@@ -132,11 +132,11 @@ def test_gate_InPlacePodVerticalScaling() -> None:
 
 def test_gate_InPlacePodVerticalScalingInitContainers() -> None:
     before, after = around("in_place_pod_vertical_scaling_init_containers")
-    init = [make_sidecar("mesh", requests={"cpu": "1"}), make_container("setup", requests={"cpu": "1"})]
+    init = [raw_sidecar("mesh", requests={"cpu": "1"}), raw_container("setup", requests={"cpu": "1"})]
     statuses = [
-        make_container_status(name, requests={"cpu": "1"}, allocated={"cpu": "3"}) for name in ("mesh", "setup")
+        raw_container_status(name, requests={"cpu": "1"}, allocatedResources={"cpu": "3"}) for name in ("mesh", "setup")
     ]
-    pod = make_pod(init_containers=init, init_container_statuses=statuses)
+    pod = make_pod(initContainers=init, status={"initContainerStatuses": statuses})
 
     def granted(features: Features) -> list[str]:
         found = allocated_pod(pod, features=features).spec.init_containers
@@ -149,9 +149,8 @@ def test_gate_InPlacePodVerticalScalingInitContainers() -> None:
 def test_gate_InPlacePodLevelResourcesVerticalScaling() -> None:
     before, after = around("in_place_pod_level_resources_vertical_scaling")
     pod = make_pod(
-        resources=make_resources(requests={"cpu": "1"}),
-        status_resources=make_resources(requests={"cpu": "2"}),
-        allocated_resources={"cpu": "3"},
+        resources={"requests": {"cpu": "1"}},
+        status={"resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "3"}},
     )
     assert scheduler_request(pod, before).milli_cpu == 1000
     assert scheduler_request(pod, after).milli_cpu == 3000
@@ -160,7 +159,7 @@ def test_gate_InPlacePodLevelResourcesVerticalScaling() -> None:
 def test_gate_PodLevelResources() -> None:
     before, after = around("pod_level_resources")
     amounts = {"cpu": "2", "memory": "1Gi"}
-    pod = make_pod(resources=make_resources(requests=amounts, limits=amounts))
+    pod = make_pod(resources={"requests": amounts, "limits": amounts})
     assert compute_pod_qos(pod, features=before) is PodQOSClass.BEST_EFFORT
     assert compute_pod_qos(pod, features=after) is PodQOSClass.GUARANTEED
     nodes = [node_of(status={"allocatable": {"cpu": "1", "memory": "4Gi", "pods": "10"}})]
@@ -393,15 +392,19 @@ def test_gate_DRAConsumableCapacity_in_expressions() -> None:
 def test_gate_PodLevelResourcesFixKubeletQOSClass() -> None:
     before, after = around("pod_level_resources_fix_kubelet_qos_class")
     amounts = {"cpu": "1", "memory": "1Gi"}
-    pod = make_pod(requests=amounts, limits=amounts, resources=make_resources())
+    pod = make_pod(requests=amounts, limits=amounts, resources={})
     assert compute_pod_qos(pod, features=before) is PodQOSClass.BEST_EFFORT
     assert compute_pod_qos(pod, features=after) is PodQOSClass.GUARANTEED
 
 
 def test_gate_PodLevelResourcesFixDefaulting() -> None:
     before, after = around("pod_level_resources_fix_defaulting")
-    own = make_resources(requests={"cpu": "3"})
-    pod = make_pod(requests={"cpu": "1", "memory": "1Gi"}, limits={"cpu": "2", "memory": "1Gi"}, resources=own)
+    own = make_resources({"cpu": "3"})
+    pod = make_pod(
+        requests={"cpu": "1", "memory": "1Gi"},
+        limits={"cpu": "2", "memory": "1Gi"},
+        resources={"requests": {"cpu": "3"}},
+    )
     assert default_pod(pod, features=after).spec.resources == own
     assert stored_pod(pod, features=before).spec.resources == own
     stored = stored_pod(pod, features=after).spec.resources

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
-from podrules.api.model.storage import VolumeAttachment
+from podrules.api.model.storage import PersistentVolume, VolumeAttachment
 from podrules.ending.attachment import (
     MoveStep,
     VolumeFacts,
@@ -23,7 +24,6 @@ from podrules.ending.attachment import (
 from podrules.ending.deleted_pod import deleted_at
 from podrules.ending.volumes import is_multi_attach_allowed
 from podrules.node.reachability import NodeReach, Reach
-from tests.builders import make_persistent_volume
 from tests.podrules.node.lost import make_attachment, make_lost_pod, make_volume
 
 DELETED = "2026-11-21T03:08:30Z"
@@ -197,10 +197,18 @@ def test_F7_when_volumes_may_be_detached(pod: Pod, terminated: bool) -> None:
     ],
 )
 def test_F7_node_statuses_name_what_the_controller_attaches(source: str, about: Mapping[str, Any], name: str) -> None:
-    assert unique_volume_name(make_persistent_volume(source, about)) == name
+    assert unique_volume_name(from_object({"spec": {source: about}}, PersistentVolume)) == name
 
 
-ISCSI = make_persistent_volume("iscsi", {"targetPortal": "10.0.0.1:3260", "iqn": "iqn.x", "lun": 0})
+ISCSI = from_object(
+    {
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "iscsi": {"targetPortal": "10.0.0.1:3260", "iqn": "iqn.x", "lun": 0},
+        }
+    },
+    PersistentVolume,
+)
 
 
 @pytest.mark.parametrize(

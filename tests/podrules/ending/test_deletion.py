@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from podrules.api.model.base import ObjectMeta
 from podrules.api.model.pod import Container, Pod
 from podrules.ending.deletion import CONFIRMATION, Members, is_confirmed, is_force_deletion, members
-from tests.builders import make_pod
+from tests.objects import make_pod
 from tests.podrules.node.lost import make_lost_pod
 
-RUNNING = make_pod(node_name="n", phase="Running", termination_seconds=30)
+RUNNING = make_pod(nodeName="n", terminationGracePeriodSeconds=30, status={"phase": "Running"})
 
 
 def _answers(_: str) -> bool:
@@ -24,9 +24,14 @@ def _answers(_: str) -> bool:
         pytest.param(RUNNING, None, False, id="its own period"),
         pytest.param(RUNNING, 0, True, id="0"),
         pytest.param(RUNNING, 1, False, id="1 s is a grace period"),
-        pytest.param(make_pod(node_name="n", phase="Running", termination_seconds=0), None, True, id="its own is 0"),
-        pytest.param(make_pod(phase="Pending"), 0, False, id="on no node: nothing runs"),
-        pytest.param(make_pod(node_name="n", phase="Succeeded"), 0, False, id="finished: nothing runs"),
+        pytest.param(
+            make_pod(nodeName="n", terminationGracePeriodSeconds=0, status={"phase": "Running"}),
+            None,
+            True,
+            id="its own is 0",
+        ),
+        pytest.param(make_pod(status={"phase": "Pending"}), 0, False, id="on no node: nothing runs"),
+        pytest.param(make_pod(nodeName="n", status={"phase": "Succeeded"}), 0, False, id="finished: nothing runs"),
     ],
 )
 def test_F2_deletions_that_need_confirmation(pod: Pod, seconds: int | None, forced: bool) -> None:

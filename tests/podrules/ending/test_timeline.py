@@ -35,26 +35,38 @@ from podrules.ending.timeline.of_pod import TimelineFacts, pod_timeline
 from podrules.ending.volumes import WriterGuard, WriterLock
 from podrules.node.reachability import OUT_OF_SERVICE, NodeReach, Reach
 from podrules.workload.safety import owner_guarantee
-from tests.builders import make_container, make_node, make_owner, make_pod, make_sidecar
+from tests.objects import make_node, make_pod, raw_container, raw_owner, raw_sidecar
 
 NEVER = (None, None)
 UNREACHABLE = "node.kubernetes.io/unreachable"
 NOT_READY = "node.kubernetes.io/not-ready"
 EXEC: Mapping[str, Any] = {"exec": {"command": ["drain"]}}
 OWNERS = {
-    "ReplicaSet": make_owner("ReplicaSet"),
-    "StatefulSet": make_owner("StatefulSet"),
-    "DaemonSet": make_owner("DaemonSet"),
-    "Job": make_owner("Job", api_version="batch/v1"),
-    "Rollout": make_owner("Rollout", api_version="example.com/v1"),
+    "ReplicaSet": raw_owner("ReplicaSet"),
+    "StatefulSet": raw_owner("StatefulSet"),
+    "DaemonSet": raw_owner("DaemonSet"),
+    "Job": raw_owner("Job", apiVersion="batch/v1"),
+    "Rollout": raw_owner("Rollout", apiVersion="example.com/v1"),
 }
 
 
-def _pod(grace: int | None = 30, *, owner: str = "", tolerates: int | None = 300, **more: Any) -> Pod:
+def _pod(
+    grace: int | None = 30,
+    *,
+    owner: str = "",
+    metadata: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Pod:
     """A running pod with the toleration that the API server adds to every pod."""
-    given = {"node_name": "node-1", "phase": "Running", "owners": [OWNERS[owner]] if owner else [], **more}
-    pod = make_pod(termination_seconds=grace, **given)
-    return replace(pod, spec=replace(pod.spec, tolerations=(_toleration(tolerates),)))
+    toleration = {"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    return make_pod(
+        metadata={"ownerReferences": [OWNERS[owner]] if owner else [], **(metadata or {})},
+        status={"phase": "Running", **(status or {})},
+        terminationGracePeriodSeconds=grace,
+        tolerations=[toleration],
+        **{"nodeName": "node-1", **more},
+    )
 
 
 def _toleration(seconds: int | None) -> Toleration:
@@ -116,7 +128,7 @@ def test_T5_real_node_stopped_within_the_predicted_span(
     grace: int, deletion: int | None, pre_stop: Mapping[str, Any] | None, sigterm: float, dead: float, gone: float
 ) -> None:
     # An option of the DELETE becomes the period of the object.
-    pod = _pod(grace, containers=[make_container(pre_stop=pre_stop)])
+    pod = _pod(grace, containers=[raw_container(lifecycle={"preStop": pre_stop})])
     if deletion is not None:
         marked = replace(
             pod.metadata, deletion_timestamp="2026-11-21T03:00:00Z", deletion_grace_period_seconds=deletion
@@ -135,7 +147,7 @@ def test_T5_real_node_stopped_within_the_predicted_span(
 
 def test_T5_real_node_ended_an_obeying_process_with_its_sigterm() -> None:
     # Grace 5, preStop of 3 s: SIGTERM at 3.01, ended at 3.02, gone at 4.0.
-    timeline = _way(Way.DELETE, _pod(5, containers=[make_container(pre_stop={"sleep": {"seconds": 3}})]))
+    timeline = _way(Way.DELETE, _pod(5, containers=[raw_container(lifecycle={"preStop": {"sleep": {"seconds": 3}}})]))
     assert _span(timeline, EventKind.SIGTERM) == (3, 3)
     assert _span(timeline, EventKind.PROCESSES_ENDED) == (3, 5)
     assert _span(timeline, EventKind.OBJECT_REMOVED) == (3, 7)
@@ -163,7 +175,7 @@ def test_T5_delete_may_ask_for_its_own_period(
     [(45, Reminder.NOT_LONGER), (30, Reminder.NOT_LONGER), (29, Reminder.SHORTER), (1, Reminder.SHORTER)],
 )
 def test_T5_second_delete_is_shorter_never_longer(asked: int, reminder: Reminder) -> None:
-    pod = _pod(30, deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
+    pod = _pod(30, metadata={"deletionTimestamp": "2026-11-21T03:00:30Z", "deletionGracePeriodSeconds": 30})
     timeline = _way(Way.DELETE, pod, asked_seconds=asked)
     assert timeline.notes[0] == Note(reminder, asked)
     assert timeline.events == _way(Way.DELETE, pod).events
@@ -177,7 +189,9 @@ def test_T5_second_delete_without_grace_removes_object(
     owner: str, replaced: tuple[int | None, int | None], *, silent: bool
 ) -> None:
     # Real node: plain delete (30), forced 3 s later: the object was removed at 3.0 s, the process lived until 30.02 s.
-    pod = _pod(30, owner=owner, deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
+    pod = _pod(
+        30, owner=owner, metadata={"deletionTimestamp": "2026-11-21T03:00:30Z", "deletionGracePeriodSeconds": 30}
+    )
     at = datetime(2026, 11, 21, 3, 0, 3, tzinfo=UTC)
     timeline = _way(Way.DELETE, pod, asked_seconds=0, at=at, silent=silent)
     assert (_span(timeline, EventKind.OBJECT_REMOVED), _span(timeline, EventKind.REPLACED)) == ((3, 3), replaced)
@@ -192,7 +206,7 @@ def test_T5_second_delete_without_grace_removes_object(
     assert _span(_way(Way.DELETE, ended, asked_seconds=0, at=at), EventKind.OBJECT_REMOVED) == (3, 3)
 
 
-@pytest.mark.parametrize("more", [{"node_name": ""}, {"phase": "Failed"}])
+@pytest.mark.parametrize("more", [{"nodeName": ""}, {"status": {"phase": "Failed"}}])
 def test_T5_no_period_counts_if_nothing_runs(more: dict[str, Any]) -> None:
     pod = _pod(30, **more)
     assert _way(Way.DELETE, pod, asked_seconds=99).events == _way(Way.DELETE, pod).events
@@ -200,7 +214,7 @@ def test_T5_no_period_counts_if_nothing_runs(more: dict[str, Any]) -> None:
 
 def test_T5_real_node_ignored_a_forced_delete() -> None:
     # Plain delete (30), forced 3 s later: the object was removed at 3.0 s, the process lived until 30.02 s.
-    pod = _pod(30, deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
+    pod = _pod(30, metadata={"deletionTimestamp": "2026-11-21T03:00:30Z", "deletionGracePeriodSeconds": 30})
     timeline = _way(Way.DELETE, pod)
     assert timeline.standing is Standing.UNDER_WAY
     [note] = [note for note in timeline.notes if note.reminder is Reminder.SECOND_DELETE]
@@ -211,7 +225,7 @@ def test_T5_real_node_ignored_a_forced_delete() -> None:
 def test_T5_real_node_ignored_a_shorter_delete() -> None:
     # Plain delete (30), --grace-period=2 three seconds later, which the API server makes 1: the process lived until
     # 30.02 s, the object until 31 s.
-    pod = _pod(30, deletion_timestamp="2026-11-21T03:00:03Z", deletion_seconds=1)
+    pod = _pod(30, metadata={"deletionTimestamp": "2026-11-21T03:00:03Z", "deletionGracePeriodSeconds": 1})
     timeline = _way(Way.DELETE, pod)
     kill = _event(timeline, EventKind.SIGKILL)
     assert (kill.rule, kill.field, kill.seconds) == (TimeRule.SHORTENED, "metadata.deletionGracePeriodSeconds", 1)
@@ -223,24 +237,27 @@ def test_T5_real_node_ignored_a_shorter_delete() -> None:
     ("pod", "stops", "gone"),
     [
         pytest.param(
-            _pod(5, init_containers=[make_sidecar("side")]),
+            _pod(5, initContainers=[raw_sidecar("side")]),
             {"app": 0.06, "side": 5.06},
             7.98,
             id="no process obeys: the sidecar's turn comes at the end of the period",
         ),
         pytest.param(
-            _pod(5, containers=[make_container(pre_stop=EXEC)], init_containers=[make_sidecar("side")]),
+            _pod(5, containers=[raw_container(lifecycle={"preStop": EXEC})], initContainers=[raw_sidecar("side")]),
             {"app": 5.06, "side": 5.06},
             7.99,
             id="the main's hook of 20 s: its turn comes though the main still runs",
         ),
         pytest.param(
-            _pod(8, init_containers=[make_sidecar("side")]), {"app": 0.02, "side": 0.09}, 1.01, id="all processes obey"
+            _pod(8, initContainers=[raw_sidecar("side")]), {"app": 0.02, "side": 0.09}, 1.01, id="all processes obey"
         ),
         pytest.param(
             _pod(
                 10,
-                init_containers=[make_sidecar("first"), make_sidecar("second", pre_stop={"sleep": {"seconds": 3}})],
+                initContainers=[
+                    raw_sidecar("first"),
+                    raw_sidecar("second", lifecycle={"preStop": {"sleep": {"seconds": 3}}}),
+                ],
             ),
             {"app": 0.04, "second": 3.08, "first": 3.15},
             4.12,
@@ -270,7 +287,7 @@ def test_T5_real_node_restarted_a_hanging_container() -> None:
 
 
 def test_T5_real_node_stopped_sidecars_after_main_containers() -> None:
-    timeline = _way(Way.DELETE, _pod(5, init_containers=[make_sidecar("mesh")]))
+    timeline = _way(Way.DELETE, _pod(5, initContainers=[raw_sidecar("mesh")]))
     assert _span(timeline, EventKind.SIGTERM, "app") == (0, 0)
     assert _span(timeline, EventKind.SIGKILL, "app") == (5, 5)
     # It waits for the end of the main container, which comes with the end of the period.
@@ -291,8 +308,8 @@ def test_T5_real_node_gave_two_seconds_at_a_hard_threshold() -> None:
 
 
 def test_T5_second_sidecar_waits_for_the_first_and_its_hook() -> None:
-    slow = make_sidecar("slow", pre_stop={"sleep": {"seconds": 4}})
-    timeline = _way(Way.DELETE, _pod(10, init_containers=[make_sidecar("last"), slow]))
+    slow = raw_sidecar("slow", lifecycle={"preStop": {"sleep": {"seconds": 4}}})
+    timeline = _way(Way.DELETE, _pod(10, initContainers=[raw_sidecar("last"), slow]))
     assert _span(timeline, EventKind.SIGTERM, "slow") == (4, 10)
     assert _span(timeline, EventKind.SIGTERM, "last") == (4, 10)
     assert _span(timeline, EventKind.PROCESSES_ENDED) == (4, 12)
@@ -301,14 +318,14 @@ def test_T5_second_sidecar_waits_for_the_first_and_its_hook() -> None:
 def test_T5_container_that_does_not_run_gets_no_signal() -> None:
     states = {"app": {"running": {}}, "broken": {"waiting": {"reason": "CrashLoopBackOff"}}}
     statuses = [from_object({"name": name, "state": state}, ContainerStatus) for name, state in states.items()]
-    pod = _pod(containers=[make_container("broken"), make_container("app")], container_statuses=statuses)
+    pod = _pod(containers=[raw_container("broken"), raw_container("app")], status={"containerStatuses": statuses})
     timeline = _way(Way.DELETE, pod)
     assert [event.subject for event in timeline.events if event.what is EventKind.SIGTERM] == ["app"]
     assert [note.subject for note in timeline.notes if note.reminder is Reminder.NOT_RUNNING] == ["broken"]
 
 
 def test_T5_stop_signal_is_the_containers_own() -> None:
-    timeline = _way(Way.DELETE, _pod(containers=[make_container(stop_signal="SIGUSR1")]))
+    timeline = _way(Way.DELETE, _pod(containers=[raw_container(lifecycle={"stopSignal": "SIGUSR1"})]))
     assert _event(timeline, EventKind.SIGTERM).signal == "SIGUSR1"
 
 
@@ -366,14 +383,14 @@ def test_T5_replacement_after_a_delete(
 def test_T5_finalizers_keep_the_object(
     finalizers: Sequence[str], gone: tuple[int | None, int | None], rule: TimeRule
 ) -> None:
-    timeline = _way(Way.DELETE, _pod(owner="StatefulSet", finalizers=finalizers))
+    timeline = _way(Way.DELETE, _pod(owner="StatefulSet", metadata={"finalizers": finalizers}))
     assert _span(timeline, EventKind.OBJECT_REMOVED) == _span(timeline, EventKind.REPLACED) == gone
     assert _event(timeline, EventKind.OBJECT_REMOVED).rule is rule
 
 
 @pytest.mark.parametrize("way", [Way.DELETE, Way.NODE_LOST])
 def test_T5_finalizers_keep_object_on_silent_node(way: Way) -> None:
-    timeline = _way(way, _pod(owner="StatefulSet", finalizers=["example.com/keep"]), silent=True)
+    timeline = _way(way, _pod(owner="StatefulSet", metadata={"finalizers": ["example.com/keep"]}), silent=True)
     assert _event(timeline, EventKind.OBJECT_REMOVED).rule is TimeRule.FINALIZERS
     assert _span(timeline, EventKind.OBJECT_REMOVED) == _span(timeline, EventKind.REPLACED) == NEVER
 
@@ -385,14 +402,16 @@ def test_T5_grace_zero_frees_the_name_of_a_pod_that_runs() -> None:
 
 
 def test_T5_pod_without_processes_ends_with_the_delete() -> None:
-    pending = _way(Way.DELETE, make_pod(termination_seconds=30, owners=[OWNERS["ReplicaSet"]]))
+    pending = _way(
+        Way.DELETE, make_pod(metadata={"ownerReferences": [OWNERS["ReplicaSet"]]}, terminationGracePeriodSeconds=30)
+    )
     assert [event.what for event in pending.events] == [EventKind.OBJECT_REMOVED, EventKind.REPLACED]
-    finished = _way(Way.DELETE, _pod(phase="Failed", owner="ReplicaSet"))
+    finished = _way(Way.DELETE, _pod(status={"phase": "Failed"}, owner="ReplicaSet"))
     assert [(event.what, event.latest) for event in finished.events] == [(EventKind.OBJECT_REMOVED, 0)]
 
 
 def test_T5_mirror_pod_is_recreated_and_nothing_stops() -> None:
-    timeline = _way(Way.DELETE, _pod(annotations={"kubernetes.io/config.mirror": "0"}))
+    timeline = _way(Way.DELETE, _pod(metadata={"annotations": {"kubernetes.io/config.mirror": "0"}}))
     assert {event.what for event in timeline.events} == {
         EventKind.DELETED,
         EventKind.OBJECT_REMOVED,
@@ -419,13 +438,19 @@ def test_T5_no_preemption_if_every_profile_disables_it() -> None:
     [
         pytest.param(_pod(owner="ReplicaSet"), Standing.APPLIES, id="replicated"),
         pytest.param(_pod(owner="DaemonSet"), Standing.PASSED_OVER, id="of a DaemonSet"),
-        pytest.param(_pod(owner="DaemonSet", phase="Failed"), Standing.APPLIES, id="a finished one of a DaemonSet"),
-        pytest.param(_pod(annotations={"kubernetes.io/config.mirror": "0"}), Standing.PASSED_OVER, id="mirror"),
+        pytest.param(
+            _pod(owner="DaemonSet", status={"phase": "Failed"}), Standing.APPLIES, id="a finished one of a DaemonSet"
+        ),
+        pytest.param(
+            _pod(metadata={"annotations": {"kubernetes.io/config.mirror": "0"}}), Standing.PASSED_OVER, id="mirror"
+        ),
         pytest.param(_pod(), Standing.NEEDS_FORCE, id="without a controller"),
-        pytest.param(_pod(phase="Succeeded"), Standing.APPLIES, id="a finished one without"),
+        pytest.param(_pod(status={"phase": "Succeeded"}), Standing.APPLIES, id="a finished one without"),
         pytest.param(make_pod(), Standing.NOT_RUNNING, id="on no node"),
         pytest.param(
-            _pod(deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30), Standing.STOPPING, id="stopping"
+            _pod(metadata={"deletionTimestamp": "2026-11-21T03:00:30Z", "deletionGracePeriodSeconds": 30}),
+            Standing.STOPPING,
+            id="stopping",
         ),
     ],
 )
@@ -443,7 +468,7 @@ def test_T5_budget_blocks_only_a_drain() -> None:
         PodDisruptionBudget,
     )
     ready = [{"type": "Ready", "status": "True"}]
-    pod = _pod(owner="ReplicaSet", labels={"app": "web"}, conditions=ready)
+    pod = _pod(owner="ReplicaSet", labels={"app": "web"}, status={"conditions": ready})
     timeline = _way(Way.DRAIN, pod, budgets=[budget])
     assert timeline.standing is Standing.HELD
     assert timeline.reason == "The disruption budget web needs 2 healthy pods and has 2 currently"
@@ -585,7 +610,7 @@ def test_T5_failed_probe(
 @pytest.mark.parametrize(("policy", "restarts"), [("Always", True), ("OnFailure", True), ("Never", False)])
 def test_T5_restart_policy_decides_after_a_failed_probe(policy: str, *, restarts: bool) -> None:
     sidecar = replace(_probed("livenessProbe"), name="mesh", restart_policy="Always")
-    pod = _pod(containers=[_probed("livenessProbe")], init_containers=[sidecar])
+    pod = _pod(containers=[_probed("livenessProbe")], initContainers=[sidecar])
     timeline = _way(Way.PROBE, replace(pod, spec=replace(pod.spec, restart_policy=policy)))
     assert (_span(timeline, EventKind.RESTARTED, "app") != NEVER) is restarts
     assert _event(timeline, EventKind.RESTARTED, "app").field == "spec.restartPolicy"
@@ -738,7 +763,7 @@ def test_T5_job_back_off_starts_when_node_goes_silent() -> None:
 
 
 def test_T5_job_replaces_a_pod_that_was_not_ready_at_once() -> None:
-    timeline = _way(Way.DELETE, _pod(owner="Job", conditions=[{"type": "Ready", "status": "False"}]))
+    timeline = _way(Way.DELETE, _pod(owner="Job", status={"conditions": [{"type": "Ready", "status": "False"}]}))
     assert _span(timeline, EventKind.REPLACED) == (0, 10)
 
 
@@ -803,7 +828,7 @@ def test_T5_tolerations_of_a_new_pod(own: list[Toleration], seconds: list[int]) 
 
 
 def test_T5_finished_pod_of_lost_node_ends_with_deletion() -> None:
-    timeline = _way(Way.NODE_LOST, _pod(phase="Succeeded"))
+    timeline = _way(Way.NODE_LOST, _pod(status={"phase": "Succeeded"}))
     assert _span(timeline, EventKind.OBJECT_REMOVED) == _span(timeline, EventKind.DELETED) == (350, 361)
     assert [note.reminder for note in timeline.notes] == [Reminder.VERSION_UNKNOWN]
 
@@ -872,7 +897,7 @@ def test_T5_pod_that_was_deleted_on_a_silent_node(
     deleted: str, event: int, sigterm: tuple[int | None, int | None]
 ) -> None:
     heartbeat = datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC)
-    pod = _pod(deletion_timestamp=deleted, deletion_seconds=30)
+    pod = _pod(metadata={"deletionTimestamp": deleted, "deletionGracePeriodSeconds": 30})
     timeline = _way(Way.NODE_LOST, pod, silent=True, renewed=heartbeat)
     assert _span(timeline, EventKind.DELETED) == (event, event)
     assert _span(timeline, EventKind.SIGTERM) == sigterm
@@ -897,7 +922,9 @@ def test_T5_deleted_node_counts_from_now() -> None:
 
 
 def test_T5_finalizers_delay_collection_on_deleted_node() -> None:
-    timeline = _way(Way.NODE_LOST, _pod(finalizers=["example.com/keep"]), reach=NodeReach("node-1", Reach.GONE, ""))
+    timeline = _way(
+        Way.NODE_LOST, _pod(metadata={"finalizers": ["example.com/keep"]}), reach=NodeReach("node-1", Reach.GONE, "")
+    )
     assert _event(timeline, EventKind.OBJECT_REMOVED).rule is TimeRule.FINALIZERS
     assert _span(timeline, EventKind.OBJECT_REMOVED) == (0, None)
 
@@ -906,7 +933,9 @@ def test_T5_finalizers_delay_collection_on_deleted_node() -> None:
 def test_T5_out_of_service_object_is_gone_after_20_s(added: str | None, gone: tuple[int, int | None]) -> None:
     heartbeat = datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC)
     taint = {"key": OUT_OF_SERVICE, "effect": "NoExecute", **({"timeAdded": added} if added else {})}
-    pod = _pod(owner="StatefulSet", deletion_timestamp="2026-11-21T03:08:24Z", deletion_seconds=30)
+    pod = _pod(
+        owner="StatefulSet", metadata={"deletionTimestamp": "2026-11-21T03:08:24Z", "deletionGracePeriodSeconds": 30}
+    )
     timeline = _way(
         Way.NODE_LOST,
         pod,
@@ -967,7 +996,7 @@ def test_T5_most_relevant_way_comes_first(node: Node | None, first: Way) -> None
 
 
 def test_T5_deletion_of_terminating_pod_comes_first() -> None:
-    pod = _pod(deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
+    pod = _pod(metadata={"deletionTimestamp": "2026-11-21T03:00:30Z", "deletionGracePeriodSeconds": 30})
     timeline = _timeline(pod, node=make_node(conditions=[{"type": "DiskPressure", "status": "True"}]))
     assert timeline.ways[0].way is Way.DELETE
     assert timeline.began == datetime(2026, 11, 21, 3, 0, 0, tzinfo=UTC)
@@ -976,5 +1005,5 @@ def test_T5_deletion_of_terminating_pod_comes_first() -> None:
 
 
 def test_T5_pod_on_no_node_can_only_be_deleted() -> None:
-    timeline = _timeline(make_pod(termination_seconds=30), reach=None)
+    timeline = _timeline(make_pod(terminationGracePeriodSeconds=30), reach=None)
     assert [entry.way for entry in timeline.ways if entry.standing is not Standing.NOT_RUNNING] == [Way.DELETE]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podrules.api.model.kubelet import KubeletConfiguration
-from podrules.api.model.pod import Container, Pod
+from podrules.api.model.pod import Pod
 from podrules.ending.deleted_pod import stop_plan
 from podrules.ending.timeline.aftermath import Ownership
 from podrules.ending.timeline.events import EventKind, PodTimeline, TimelineEvent, Way
@@ -15,20 +15,21 @@ from podrules.ending.volumes import WriterGuard, WriterLock
 from podrules.node.reachability import NodeReach, Reach
 from podrules.pod.termination import effective_grace_period
 from podrules.workload.safety import owner_guarantee
-from tests.builders import make_container, make_owner, make_pod, make_sidecar
+from tests.controlplane.client import Object
+from tests.objects import make_pod, raw_container, raw_owner, raw_sidecar
 
 _SECONDS = st.integers(0, 400)
-_HOOKS = st.sampled_from([None, {"exec": {"command": ["drain"]}}]) | st.builds(
-    lambda seconds: {"sleep": {"seconds": seconds}}, st.integers(1, 60)
+_LIFECYCLES = st.sampled_from([None, {"preStop": {"exec": {"command": ["drain"]}}}]) | st.builds(
+    lambda seconds: {"preStop": {"sleep": {"seconds": seconds}}}, st.integers(1, 60)
 )
+_PROBES = st.none() | st.builds(lambda seconds: {"terminationGracePeriodSeconds": seconds}, st.integers(1, 60))
 
 
-def _containers(names: str) -> st.SearchStrategy[list[Container]]:
-    one = st.builds(lambda hook, probe: (hook, probe), _HOOKS, st.none() | st.integers(1, 60))
-    return st.lists(one, min_size=1, max_size=3).map(
+def _containers(names: str) -> st.SearchStrategy[list[Object]]:
+    return st.lists(st.tuples(_LIFECYCLES, _PROBES), min_size=1, max_size=3).map(
         lambda given: [
-            make_container(f"{names}-{index}", pre_stop=hook, liveness_seconds=probe)
-            for index, (hook, probe) in enumerate(given)
+            raw_container(f"{names}-{index}", lifecycle=lifecycle, livenessProbe=probe)
+            for index, (lifecycle, probe) in enumerate(given)
         ]
     )
 
@@ -36,20 +37,22 @@ def _containers(names: str) -> st.SearchStrategy[list[Container]]:
 @st.composite
 def _pods(draw: st.DrawFn) -> Pod:
     kind = draw(st.sampled_from(["", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"]))
-    owner = make_owner(kind, api_version="batch/v1" if kind == "Job" else "apps/v1")
-    sidecars = [make_sidecar(f"side-{index}", pre_stop=draw(_HOOKS)) for index in range(draw(st.integers(0, 2)))]
+    owner = raw_owner(kind, apiVersion="batch/v1" if kind == "Job" else "apps/v1")
+    sidecars = [raw_sidecar(f"side-{index}", lifecycle=draw(_LIFECYCLES)) for index in range(draw(st.integers(0, 2)))]
     deleted = draw(st.none() | _SECONDS)
     return make_pod(
-        owners=[owner] if kind else [],
-        node_name=draw(st.sampled_from(["", "node-1"])),
-        phase=draw(st.sampled_from(["Pending", "Running", "Running", "Running", "Failed"])),
-        priority=draw(st.sampled_from([0, 1000, 2_000_000_000])),
-        termination_seconds=draw(_SECONDS),
-        deletion_timestamp=None if deleted is None else "2026-11-21T03:00:00Z",
-        deletion_seconds=deleted,
+        metadata={
+            "ownerReferences": [owner] if kind else [],
+            "deletionTimestamp": None if deleted is None else "2026-11-21T03:00:00Z",
+            "deletionGracePeriodSeconds": deleted,
+            "finalizers": draw(st.sampled_from([[], ["example.com/keep"]])),
+        },
         containers=draw(_containers("app")),
-        init_containers=sidecars,
-        finalizers=draw(st.sampled_from([[], ["example.com/keep"]])),
+        initContainers=sidecars,
+        nodeName=draw(st.sampled_from(["", "node-1"])),
+        priority=draw(st.sampled_from([0, 1000, 2_000_000_000])),
+        terminationGracePeriodSeconds=draw(_SECONDS),
+        status={"phase": draw(st.sampled_from(["Pending", "Running", "Running", "Running", "Failed"]))},
     )
 
 

@@ -26,10 +26,17 @@ from podrules.ending.volumes import (
 )
 from podrules.node.reachability import Reach
 from podrules.silent_node.forcing import lets_second_writer
-from tests.builders import make_persistent_volume, make_pod
+from tests.objects import make_pod
 
 DATA = ClaimedVolume("data", "data-db-0", read_only=False)
 CSI = {"driver": "block.csi.example.com", "volumeHandle": "vol-1"}
+
+
+def make_volume(
+    source: str = "", about: Mapping[str, Any] | None = None, *, access_modes: Sequence[str] = ("ReadWriteOnce",)
+) -> PersistentVolume:
+    sources = {source: about or {}} if source else {}
+    return from_object({"spec": {"accessModes": access_modes, **sources}}, PersistentVolume)
 
 
 def make_claim(access_modes: Sequence[str] = ("ReadWriteOnce",)) -> PersistentVolumeClaim:
@@ -65,7 +72,7 @@ def test_F4_locks_of_in_tree_volumes(
     source: str, about: Mapping[str, Any], lock: WriterLock, backend: str, attached: bool | None
 ) -> None:
     """An attachment, which only CSI volumes have, has no effect."""
-    guard = writer_guard(DATA, make_claim(), make_persistent_volume(source, about), attached=attached)
+    guard = writer_guard(DATA, make_claim(), make_volume(source, about), attached=attached)
     assert guard == WriterGuard("data", lock, backend, ("ReadWriteOnce",))
 
 
@@ -111,7 +118,7 @@ def test_F4_containers_that_only_read_are_no_writers(containers: Sequence[Mappin
     ],
 )
 def test_F4_csi_volume_is_guarded_by_its_attachment(attached: bool | None, lock: WriterLock) -> None:
-    guard = writer_guard(DATA, make_claim(), make_persistent_volume("csi", CSI), attached=attached)
+    guard = writer_guard(DATA, make_claim(), make_volume("csi", CSI), attached=attached)
     assert guard == WriterGuard("data", lock, "block.csi.example.com", ("ReadWriteOnce",))
 
 
@@ -128,7 +135,7 @@ def test_F4_csi_volume_is_guarded_by_its_attachment(attached: bool | None, lock:
 )
 @pytest.mark.parametrize(("source", "own"), [("nfs", WriterLock.NONE), ("iscsi", WriterLock.CONTROLLER)])
 def test_F4_access_modes(modes: Sequence[str], lock: WriterLock, source: str, own: WriterLock) -> None:
-    guard = writer_guard(DATA, make_claim(modes), make_persistent_volume(source), attached=None)
+    guard = writer_guard(DATA, make_claim(modes), make_volume(source), attached=None)
     assert (guard.lock, guard.access_modes) == (own if lock is WriterLock.NONE else lock, tuple(modes))
 
 
@@ -143,7 +150,7 @@ def test_F4_access_modes(modes: Sequence[str], lock: WriterLock, source: str, ow
     ],
 )
 def test_F4_controller_uses_access_modes_of_the_volume(modes: Sequence[str], lock: WriterLock, source: str) -> None:
-    volume = make_persistent_volume(source, access_modes=modes)
+    volume = make_volume(source, access_modes=modes)
     assert writer_guard(DATA, make_claim(), volume, attached=None).lock is lock
 
 
@@ -204,7 +211,7 @@ def test_F4_second_writer_may_start_on_answering_node(lock: WriterLock) -> None:
 
 def test_F4_guard_of_multi_node_csi_volume_is_unknown() -> None:
     """Only its driver knows."""
-    volume = make_persistent_volume("csi", CSI, access_modes=["ReadWriteOnce", "ReadWriteMany"])
+    volume = make_volume("csi", CSI, access_modes=["ReadWriteOnce", "ReadWriteMany"])
     assert writer_guard(DATA, make_claim(), volume, attached=True).lock is WriterLock.UNKNOWN
 
 
@@ -233,10 +240,7 @@ def test_F4_inline_volumes_are_included(source: Mapping[str, Any], lock: WriterL
 @pytest.mark.parametrize("source", ["nfs", "rbd", "csi", "flexVolume"])
 def test_F4_pod_that_only_reads_needs_no_lock(source: str) -> None:
     reading = ClaimedVolume("data", "data-db-0", read_only=True)
-    assert (
-        writer_guard(reading, make_claim(), make_persistent_volume(source, CSI), attached=None).lock
-        is WriterLock.NOT_NEEDED
-    )
+    assert writer_guard(reading, make_claim(), make_volume(source, CSI), attached=None).lock is WriterLock.NOT_NEEDED
 
 
 @pytest.mark.parametrize(
@@ -277,7 +281,7 @@ def test_F4_pod_that_only_reads_needs_no_lock(source: str) -> None:
     ],
 )
 def test_F4_claims_of_a_pod(volumes: Sequence[Mapping[str, Any]], expected: tuple[ClaimedVolume, ...]) -> None:
-    assert claimed_volumes(make_pod(name="db-0", volumes=volumes)) == expected
+    assert claimed_volumes(make_pod("db-0", volumes=volumes)) == expected
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from podrules.api.features import REFERENCE, Features
 from podrules.api.model.pod import Pod, PodQOSClass
 from podrules.node.allocation import NodeAllocation, ResourceAllocation, node_allocation
-from tests.builders import make_container, make_container_status, make_node, make_pod, make_resources, make_sidecar
+from tests.objects import make_node, make_pod, raw_container, raw_container_status, raw_sidecar
 
 GUARANTEED, BURSTABLE, BEST_EFFORT = PodQOSClass.GUARANTEED, PodQOSClass.BURSTABLE, PodQOSClass.BEST_EFFORT
 NODE = make_node(
@@ -15,12 +15,10 @@ NODE = make_node(
     allocatable={"cpu": "3800m", "memory": "7Gi", "ephemeral-storage": "90Gi", "pods": "110", "example.com/gpu": "2"},
 )
 STEADY = make_pod(
-    name="steady", node_name="node-1", requests={"cpu": "1", "memory": "1Gi"}, limits={"cpu": "1", "memory": "1Gi"}
+    "steady", requests={"cpu": "1", "memory": "1Gi"}, limits={"cpu": "1", "memory": "1Gi"}, nodeName="node-1"
 )
-BURSTY = make_pod(
-    name="bursty", node_name="node-1", requests={"cpu": "500m", "memory": "2Gi"}, limits={"memory": "12Gi"}
-)
-IDLE = make_pod(name="idle", node_name="node-1")
+BURSTY = make_pod("bursty", requests={"cpu": "500m", "memory": "2Gi"}, limits={"memory": "12Gi"}, nodeName="node-1")
+IDLE = make_pod("idle", nodeName="node-1")
 
 
 def _resource(allocation: NodeAllocation, name: str) -> ResourceAllocation:
@@ -47,13 +45,13 @@ def test_Q4_pods_without_a_limit_are_counted_by_resource() -> None:
 
 
 def test_Q4_pod_with_unlimited_container_is_unlimited() -> None:
-    limited, free = make_container("a", limits={"memory": "1Gi"}), make_container("b")
-    ended, sidecar = make_container("init"), make_sidecar("mesh")
-    whole = make_resources(limits={"memory": "2Gi"})
+    limited, free = raw_container("a", limits={"memory": "1Gi"}), raw_container("b")
+    ended, sidecar = raw_container("init"), raw_sidecar("mesh")
+    whole = {"limits": {"memory": "2Gi"}}
     pods = {
-        "each": make_pod(containers=[limited], init_containers=[ended]),
+        "each": make_pod(containers=[limited], initContainers=[ended]),
         "some": make_pod(containers=[limited, free]),
-        "sidecar": make_pod(containers=[limited], init_containers=[sidecar]),
+        "sidecar": make_pod(containers=[limited], initContainers=[sidecar]),
         "pod": make_pod(containers=[free], resources=whole),
     }
 
@@ -74,10 +72,10 @@ def test_Q4_pods_by_class() -> None:
 def test_Q4_only_unfinished_pods_of_the_node_count() -> None:
     pods = [
         STEADY,
-        make_pod(node_name="node-2", requests={"cpu": "1"}),
-        make_pod(node_name="", requests={"cpu": "1"}),
-        make_pod(node_name="node-1", requests={"cpu": "1"}, phase="Succeeded"),
-        make_pod(node_name="node-1", requests={"cpu": "1"}, phase="Failed"),
+        make_pod(requests={"cpu": "1"}, nodeName="node-2"),
+        make_pod(requests={"cpu": "1"}, nodeName=""),
+        make_pod(requests={"cpu": "1"}, nodeName="node-1", status={"phase": "Succeeded"}),
+        make_pod(requests={"cpu": "1"}, nodeName="node-1", status={"phase": "Failed"}),
     ]
     allocation = node_allocation(NODE, pods)
     assert allocation.pods == 1
@@ -86,13 +84,16 @@ def test_Q4_only_unfinished_pods_of_the_node_count() -> None:
 
 def test_Q4_terminating_pods_count_until_removed() -> None:
     leaving = make_pod(
-        node_name="node-1", requests={"cpu": "1"}, phase="Running", deletion_timestamp="2026-01-01T00:00:00Z"
+        metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"},
+        requests={"cpu": "1"},
+        nodeName="node-1",
+        status={"phase": "Running"},
     )
     assert str(_resource(node_allocation(NODE, [leaving]), "cpu").requested) == "1"
 
 
 def test_Q4_resources_listed_are_those_of_the_node() -> None:
-    gpu = make_pod(node_name="node-1", requests={"example.com/gpu": "1", "example.com/fpga": "1"})
+    gpu = make_pod(requests={"example.com/gpu": "1", "example.com/fpga": "1"}, nodeName="node-1")
     allocation = node_allocation(NODE, [gpu])
     assert [entry.name for entry in allocation.resources] == ["cpu", "memory", "ephemeral-storage", "example.com/gpu"]
     assert str(_resource(allocation, "example.com/gpu").free) == "1"
@@ -106,10 +107,10 @@ def test_Q4_capacity_that_is_not_reported_is_what_is_allocatable() -> None:
 
 def test_Q4_requests_count_as_in_the_scheduler() -> None:
     resizing = make_pod(
-        node_name="node-1",
         requests={"cpu": "1"},
+        nodeName="node-1",
         overhead={"cpu": "100m"},
-        container_statuses=[make_container_status(requests={"cpu": "2"})],
+        status={"containerStatuses": [raw_container_status(requests={"cpu": "2"})]},
     )
     assert str(_resource(node_allocation(NODE, [resizing]), "cpu").requested) == "2100m"
     old = node_allocation(NODE, [resizing], features=Features.of_minor(32))
@@ -118,7 +119,7 @@ def test_Q4_requests_count_as_in_the_scheduler() -> None:
 
 def test_Q4_pod_level_resources_count_since_they_are_known() -> None:
     pod = make_pod(
-        node_name="node-1", requests={"cpu": "1"}, resources=make_resources(requests={"cpu": "2"}, limits={"cpu": "3"})
+        requests={"cpu": "1"}, nodeName="node-1", resources={"requests": {"cpu": "2"}, "limits": {"cpu": "3"}}
     )
     new = _resource(node_allocation(NODE, [pod]), "cpu")
     old = _resource(node_allocation(NODE, [pod], features=Features.of_minor(33)), "cpu")
@@ -127,8 +128,8 @@ def test_Q4_pod_level_resources_count_since_they_are_known() -> None:
 
 
 def test_Q4_resource_is_full_at_allocatable() -> None:
-    almost = make_pod(node_name="node-1", requests={"cpu": "3799m"})
-    rest = make_pod(node_name="node-1", requests={"cpu": "1m"})
+    almost = make_pod(requests={"cpu": "3799m"}, nodeName="node-1")
+    rest = make_pod(requests={"cpu": "1m"}, nodeName="node-1")
     assert not _resource(node_allocation(NODE, [almost]), "cpu").full
     assert _resource(node_allocation(NODE, [almost, rest]), "cpu").full
     assert not _resource(node_allocation(NODE, [almost, rest]), "memory").full

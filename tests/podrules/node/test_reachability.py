@@ -8,7 +8,7 @@ import pytest
 
 from podrules.api.model.node import Node
 from podrules.node.reachability import NodeReach, Reach, node_reach
-from tests.builders import make_node
+from tests.objects import make_node
 
 NOW = datetime(2026, 11, 21, 3, 11, tzinfo=UTC)
 FRESH = NOW - timedelta(seconds=9)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from podrules.api.features import Features
-from podrules.api.model.pod import Container, Pod, PodQOSClass, ResourceRequirements
+from podrules.api.model.pod import Pod, PodQOSClass
 from podrules.pod.cgroup import (
     QUOTA_PERIOD,
     CgroupName,
@@ -22,8 +22,9 @@ from podrules.pod.cgroup import (
     qos_cgroup_name,
     qos_resource_configs,
 )
-from tests.builders import make_container, make_pod, make_resources, make_sidecar
+from tests.controlplane.client import Object
 from tests.features import around
+from tests.objects import make_pod, raw_container, raw_sidecar
 from tests.restated.cgroup import cpu_weight_to_shares, parse_systemd
 
 MI = 1024 * 1024
@@ -118,7 +119,7 @@ def test_Q5_cgroup_of_a_class(qos_class: PodQOSClass, cgroupfs: str, systemd: st
             id="pod with qos best-effort",
         ),
         pytest.param(
-            make_pod(uid="u", qos_class="Burstable"),
+            make_pod(uid="u", status={"qosClass": "Burstable"}),
             "/kubepods/burstable/podu",
             "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podu.slice",
             id="the stored class counts",
@@ -135,7 +136,7 @@ def test_Q5_cgroup_root_of_the_kubelet_comes_first() -> None:
 
 
 def test_Q5_class_of_a_cgroup_depends_on_the_version() -> None:
-    pod = make_pod(uid="u", requests=SMALL, resources=make_resources())
+    pod = make_pod(uid="u", requests=SMALL, resources={})
     assert pod_cgroup_name(pod).to_cgroupfs() == "/kubepods/burstable/podu"
     before, _ = around("pod_level_resources_fix_kubelet_qos_class")
     assert pod_cgroup_name(pod, features=before).to_cgroupfs() == "/kubepods/besteffort/podu"
@@ -199,8 +200,8 @@ def test_Q5_weight_back_to_shares(weight: int, shares: int) -> None:
     assert cpu_weight_to_shares(weight) == shares
 
 
-def _limited(requests: Mapping[str, str], limits: Mapping[str, str] | None = None) -> Container:
-    return make_container(requests=requests, limits=limits)
+def _limited(requests: Mapping[str, str], limits: Mapping[str, str] | None = None) -> Object:
+    return raw_container(requests=requests, limits=limits)
 
 
 SMALL_SHARES, LARGE_SHARES = 102, 204
@@ -272,7 +273,7 @@ SMALL_SHARES, LARGE_SHARES = 102, 204
         pytest.param(
             make_pod(
                 containers=[_limited(SMALL, SMALL), _limited(SMALL)],
-                init_containers=[_limited(SMALL, SMALL), _limited(SMALL)],
+                initContainers=[_limited(SMALL, SMALL), _limited(SMALL)],
             ),
             True,
             TUNED,
@@ -289,7 +290,7 @@ SMALL_SHARES, LARGE_SHARES = 102, 204
         pytest.param(
             make_pod(
                 containers=[_limited(SMALL, LARGE)],
-                init_containers=[make_sidecar(requests=SMALL, limits=LARGE), make_container("init")],
+                initContainers=[raw_sidecar(requests=SMALL, limits=LARGE), raw_container("init")],
             ),
             True,
             QUOTA_PERIOD,
@@ -311,11 +312,11 @@ def test_Q5_values_of_a_pod(pod: Pod, enforced: bool, period: int, expected: Res
 
 def test_Q5_sidecar_limit_covers_later_inits_until_1_36() -> None:
     before, _ = around("limits_per_container")
-    apps, side = [_limited(SMALL, LARGE)], make_sidecar(requests=SMALL, limits=LARGE)
-    after_it = make_pod(containers=apps, init_containers=[side, make_container("init")])
+    apps, side = [_limited(SMALL, LARGE)], raw_sidecar(requests=SMALL, limits=LARGE)
+    after_it = make_pod(containers=apps, initContainers=[side, raw_container("init")])
     expected = ResourceConfig(LARGE_SHARES, 40_000, QUOTA_PERIOD, 400 * MI)
     assert pod_resource_config(after_it, features=before) == expected
-    before_it = make_pod(containers=apps, init_containers=[make_container("init"), side])
+    before_it = make_pod(containers=apps, initContainers=[raw_container("init"), side])
     assert pod_resource_config(before_it, features=before) == ResourceConfig(LARGE_SHARES)
 
 
@@ -323,63 +324,63 @@ def test_Q5_sidecar_limit_covers_later_inits_until_1_36() -> None:
     ("resources", "container", "expected", "without_pod_level"),
     [
         pytest.param(
-            make_resources(),
-            make_container(),
+            {},
+            raw_container(),
             ResourceConfig(2),
             ResourceConfig(2),
             id="besteffort-with-pod-level-resources-enabled",
         ),
         pytest.param(
-            make_resources(requests=SMALL),
-            make_container(),
+            {"requests": SMALL},
+            raw_container(),
             ResourceConfig(SMALL_SHARES),
             ResourceConfig(2),
             id="burstable-with-pod-level-requests",
         ),
         pytest.param(
-            make_resources(requests=SMALL),
+            {"requests": SMALL},
             _limited({"cpu": "10m", "memory": "50Mi"}),
             ResourceConfig(SMALL_SHARES),
             ResourceConfig(10),
             id="burstable-with-pod-and-container-level-requests",
         ),
         pytest.param(
-            make_resources(requests=SMALL, limits=LARGE),
-            make_container(),
+            {"requests": SMALL, "limits": LARGE},
+            raw_container(),
             ResourceConfig(SMALL_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
             ResourceConfig(2),
             id="burstable-with-pod-level-resources",
         ),
         pytest.param(
-            make_resources(requests=SMALL, limits=LARGE),
+            {"requests": SMALL, "limits": LARGE},
             _limited({"cpu": "10m", "memory": "50Mi"}, {"cpu": "50m", "memory": "100Mi"}),
             ResourceConfig(SMALL_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
             ResourceConfig(10, 5000, QUOTA_PERIOD, 100 * MI),
             id="burstable-with-pod-and-container-level-resources",
         ),
         pytest.param(
-            make_resources(requests={"cpu": "200m", "memory": "300Mi"}),
+            {"requests": {"cpu": "200m", "memory": "300Mi"}},
             _limited(LARGE, LARGE),
             ResourceConfig(LARGE_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
             ResourceConfig(LARGE_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
             id="burstable-with-partial-pod-level-resources-limits",
         ),
         pytest.param(
-            make_resources(requests=SMALL, limits=SMALL),
-            make_container(),
+            {"requests": SMALL, "limits": SMALL},
+            raw_container(),
             ResourceConfig(SMALL_SHARES, 10_000, QUOTA_PERIOD, 100 * MI),
             ResourceConfig(2),
             id="guaranteed-with-pod-level-resources",
         ),
         pytest.param(
-            make_resources(requests=SMALL, limits=SMALL),
+            {"requests": SMALL, "limits": SMALL},
             _limited({"cpu": "10m", "memory": "50Mi"}, {"cpu": "50m", "memory": "100Mi"}),
             ResourceConfig(SMALL_SHARES, 10_000, QUOTA_PERIOD, 100 * MI),
             ResourceConfig(10, 5000, QUOTA_PERIOD, 100 * MI),
             id="guaranteed-with-pod-and-container-level-resources",
         ),
         pytest.param(
-            make_resources(limits={"memory": "1Gi"}),
+            {"limits": {"memory": "1Gi"}},
             _limited(SMALL),
             ResourceConfig(SMALL_SHARES, memory=1024 * MI),
             ResourceConfig(SMALL_SHARES),
@@ -388,8 +389,8 @@ def test_Q5_sidecar_limit_covers_later_inits_until_1_36() -> None:
     ],
 )
 def test_Q5_values_of_a_pod_with_pod_level_resources(
-    resources: ResourceRequirements,
-    container: Container,
+    resources: Object,
+    container: Object,
     expected: ResourceConfig,
     without_pod_level: ResourceConfig,
 ) -> None:
@@ -504,12 +505,12 @@ def test_Q5_container_quota_follows_the_kubelets_period() -> None:
     ],
 )
 def test_Q5_pod_level_limits_apply_to_containers(limits: Mapping[str, str], expected: ResourceConfig) -> None:
-    pod = make_pod(limits=limits, resources=make_resources(limits={"cpu": "1", "memory": "1Gi"}))
+    pod = make_pod(limits=limits, resources={"limits": {"cpu": "1", "memory": "1Gi"}})
     assert _container_config(pod) == expected
 
 
 def test_Q5_old_versions_ignore_pod_level_limits() -> None:
-    pod = make_pod(resources=make_resources(limits={"cpu": "1", "memory": "1Gi"}))
+    pod = make_pod(resources={"limits": {"cpu": "1", "memory": "1Gi"}})
     assert _container_config(pod, features=NO_POD_LEVEL) == ResourceConfig(2, 0, QUOTA_PERIOD, 0)
 
 
@@ -517,23 +518,23 @@ def test_Q5_old_versions_ignore_pod_level_limits() -> None:
 # (0) none.
 REAL_GUARANTEED = make_pod(
     containers=[
-        make_container("a", requests={"cpu": "250m", "memory": "128Mi"}, limits={"cpu": "250m", "memory": "128Mi"}),
-        make_container("b", requests={"cpu": "1m", "memory": "32Mi"}, limits={"cpu": "1m", "memory": "32Mi"}),
+        raw_container("a", requests={"cpu": "250m", "memory": "128Mi"}, limits={"cpu": "250m", "memory": "128Mi"}),
+        raw_container("b", requests={"cpu": "1m", "memory": "32Mi"}, limits={"cpu": "1m", "memory": "32Mi"}),
     ]
 )
 REAL_BURSTABLE = make_pod(
     containers=[
-        make_container("main", requests={"cpu": "100m", "memory": "200Mi"}, limits={"cpu": "500m", "memory": "300Mi"}),
-        make_container("sibling"),
+        raw_container("main", requests={"cpu": "100m", "memory": "200Mi"}, limits={"cpu": "500m", "memory": "300Mi"}),
+        raw_container("sibling"),
     ],
-    init_containers=[
-        make_sidecar(requests={"cpu": "50m", "memory": "64Mi"}, limits={"memory": "128Mi"}),
-        make_container("init", requests={"cpu": "500m"}),
+    initContainers=[
+        raw_sidecar(requests={"cpu": "50m", "memory": "64Mi"}, limits={"memory": "128Mi"}),
+        raw_container("init", requests={"cpu": "500m"}),
     ],
 )
 REAL_POD_LEVEL = make_pod(
-    containers=[make_container("a"), make_container("b")],
-    resources=make_resources(requests=SMALL, limits={"cpu": "1", "memory": "256Mi"}),
+    containers=[raw_container("a"), raw_container("b")],
+    resources={"requests": SMALL, "limits": {"cpu": "1", "memory": "256Mi"}},
 )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from podrules.api.features import Features
 from podrules.api.model.decode import from_object
-from podrules.api.model.pod import Container, Pod, PodQOSClass, ResourceRequirements
+from podrules.api.model.pod import Pod, PodQOSClass, ResourceRequirements
 from podrules.api.model.policy import LimitRange, RuntimeClass
 from podrules.pod.defaults import (
     DefaultedField,
@@ -20,16 +20,9 @@ from podrules.pod.defaults import (
     stored_pod,
 )
 from podrules.pod.qos import compute_pod_qos
-from tests.builders import (
-    amounts,
-    make_container,
-    make_limit_range,
-    make_pod,
-    make_resources,
-    make_runtime_class,
-    make_sidecar,
-)
+from tests.controlplane.client import Object
 from tests.features import around
+from tests.objects import make_limit_range, make_pod, make_resources, raw_container, raw_sidecar
 
 NO_POD_LEVEL = Features.of_minor(33)
 UNTIL_1_36, _ = around("pod_level_resources_fix_defaulting")
@@ -42,12 +35,12 @@ def _texts(resources: ResourceRequirements) -> tuple[dict[str, str], dict[str, s
     )
 
 
-def _limited(name: str, cpu: str, memory: str) -> Container:
-    return make_container(name, limits={"cpu": cpu, "memory": memory})
+def _limited(name: str, cpu: str, memory: str) -> Object:
+    return raw_container(name, limits={"cpu": cpu, "memory": memory})
 
 
-def _asking(name: str, cpu: str, memory: str) -> Container:
-    return make_container(name, requests={"cpu": cpu, "memory": memory})
+def _asking(name: str, cpu: str, memory: str) -> Object:
+    return raw_container(name, requests={"cpu": cpu, "memory": memory})
 
 
 TWO_LIMITED = [_limited("a", "2m", "1Mi"), _limited("b", "1m", "5Mi")]
@@ -56,7 +49,7 @@ TWO_LIMITED = [_limited("a", "2m", "1Mi"), _limited("b", "1m", "5Mi")]
 @pytest.mark.parametrize(
     ("containers", "stored"),
     [
-        pytest.param([make_container()], [({}, {})], id="pod resources=unset, container resources=unset"),
+        pytest.param([raw_container()], [({}, {})], id="pod resources=unset, container resources=unset"),
         pytest.param(
             TWO_LIMITED,
             [
@@ -71,26 +64,26 @@ TWO_LIMITED = [_limited("a", "2m", "1Mi"), _limited("b", "1m", "5Mi")]
             id="pod resources=unset, container requests=set limits=unset",
         ),
         pytest.param(
-            [make_container(requests={"cpu": "1m", "memory": "1Mi"}, limits={"cpu": "2m", "memory": "1Mi"})],
+            [raw_container(requests={"cpu": "1m", "memory": "1Mi"}, limits={"cpu": "2m", "memory": "1Mi"})],
             [({"cpu": "1m", "memory": "1Mi"}, {"cpu": "2m", "memory": "1Mi"})],
             id="pod resources=unset, container requests=set limits=set",
         ),
         pytest.param(
-            [make_container(requests={"memory": "0"}, limits={"cpu": "100m", "memory": "1Gi"})],
+            [raw_container(requests={"memory": "0"}, limits={"cpu": "100m", "memory": "1Gi"})],
             [({"memory": "0", "cpu": "100m"}, {"cpu": "100m", "memory": "1Gi"})],
             id="a request of zero is kept",
         ),
         pytest.param(
-            [make_container(limits={"example.com/gpu": "2"})],
+            [raw_container(limits={"example.com/gpu": "2"})],
             [({"example.com/gpu": "2"}, {"example.com/gpu": "2"})],
             id="every resource, not only cpu and memory",
         ),
     ],
 )
 def test_Q1_limits_become_missing_requests(
-    containers: Sequence[Container], stored: list[tuple[Mapping[str, str], Mapping[str, str]]]
+    containers: Sequence[Object], stored: list[tuple[Mapping[str, str], Mapping[str, str]]]
 ) -> None:
-    pod = default_pod(make_pod(containers=containers, init_containers=containers))
+    pod = default_pod(make_pod(containers=containers, initContainers=containers))
     assert [_texts(container.resources) for container in pod.spec.containers] == stored
     assert [_texts(container.resources) for container in pod.spec.init_containers] == stored
 
@@ -99,79 +92,77 @@ def test_Q1_limits_become_missing_requests(
     ("resources", "containers", "stored"),
     [
         pytest.param(
-            make_resources(limits={"cpu": "2m", "memory": "1Mi"}),
+            {"limits": {"cpu": "2m", "memory": "1Mi"}},
             [],
             ({"cpu": "2m", "memory": "1Mi"}, {"cpu": "2m", "memory": "1Mi"}),
             id="pod requests=unset limits=set, container resources=unset",
         ),
+        pytest.param({}, TWO_LIMITED, ({}, {}), id="pod limits=empty map, container requests=unset limits=set"),
         pytest.param(
-            make_resources(), TWO_LIMITED, ({}, {}), id="pod limits=empty map, container requests=unset limits=set"
-        ),
-        pytest.param(
-            make_resources(limits={"cpu": "5m", "memory": "7Mi"}),
+            {"limits": {"cpu": "5m", "memory": "7Mi"}},
             TWO_LIMITED,
             ({"cpu": "3m", "memory": "6Mi"}, {"cpu": "5m", "memory": "7Mi"}),
             id="pod requests=unset limits=set, container requests=unset limits=set",
         ),
         pytest.param(
-            make_resources(limits={"cpu": "4m", "memory": "8Mi"}),
+            {"limits": {"cpu": "4m", "memory": "8Mi"}},
             [_asking("a", "1m", "1Mi"), _asking("b", "1m", "2Mi")],
             ({"cpu": "2m", "memory": "3Mi"}, {"cpu": "4m", "memory": "8Mi"}),
             id="pod requests=unset limits=set, container requests=set limits=unset",
         ),
         pytest.param(
-            make_resources(limits={"cpu": "4m"}),
-            [make_container("a"), make_container("b")],
+            {"limits": {"cpu": "4m"}},
+            [raw_container("a"), raw_container("b")],
             ({"cpu": "4m"}, {"cpu": "4m"}),
             id="pod requests=unset cpu limits=set, container resources=unset",
         ),
         pytest.param(
-            make_resources(limits={"cpu": "4m", "memory": "8Mi"}),
-            [make_container("a", requests={"memory": "1Mi"}), make_container("b", requests={"memory": "5Mi"})],
+            {"limits": {"cpu": "4m", "memory": "8Mi"}},
+            [raw_container("a", requests={"memory": "1Mi"}), raw_container("b", requests={"memory": "5Mi"})],
             ({"cpu": "4m", "memory": "6Mi"}, {"cpu": "4m", "memory": "8Mi"}),
             id="pod requests=unset limits=set, container memory requests=set limits=unset",
         ),
         pytest.param(
-            make_resources(limits={"cpu": "2m", "memory": "1Mi"}),
-            [make_container("a", limits={"storage": "1Mi"}), make_container("b", limits={"ephemeral-storage": "5Mi"})],
+            {"limits": {"cpu": "2m", "memory": "1Mi"}},
+            [raw_container("a", limits={"storage": "1Mi"}), raw_container("b", limits={"ephemeral-storage": "5Mi"})],
             ({"cpu": "2m", "memory": "1Mi"}, {"cpu": "2m", "memory": "1Mi"}),
             id="pod limits=set, container unsupported requests=set limits=set",
         ),
         pytest.param(
-            make_resources(limits={"storage": "1Mi"}),
-            [make_container("a", limits={"storage": "1Mi"}), make_container("b", limits={"ephemeral-storage": "5Mi"})],
+            {"limits": {"storage": "1Mi"}},
+            [raw_container("a", limits={"storage": "1Mi"}), raw_container("b", limits={"ephemeral-storage": "5Mi"})],
             ({}, {"storage": "1Mi"}),
             id="pod unsupported resources limits=set, container unsupported requests=set limits=set",
         ),
         pytest.param(
-            make_resources(requests={"cpu": "1m"}, limits={"cpu": "5m"}),
+            {"requests": {"cpu": "1m"}, "limits": {"cpu": "5m"}},
             TWO_LIMITED,
             ({"cpu": "1m", "memory": "6Mi"}, {"cpu": "5m"}),
             id="a request that is set is kept",
         ),
         pytest.param(
-            make_resources(requests={"cpu": "3m"}),
-            [make_container(limits={"cpu": "1m", "hugepages-2Mi": "4Mi"})],
+            {"requests": {"cpu": "3m"}},
+            [raw_container(limits={"cpu": "1m", "hugepages-2Mi": "4Mi"})],
             ({"cpu": "3m", "hugepages-2Mi": "4Mi"}, {"hugepages-2Mi": "4Mi"}),
             id="huge pages of containers become a pod-level limit and request",
         ),
         pytest.param(
-            make_resources(),
-            [make_container(limits={"cpu": "1m", "hugepages-2Mi": "4Mi"})],
+            {},
+            [raw_container(limits={"cpu": "1m", "hugepages-2Mi": "4Mi"})],
             ({}, {}),
             id="huge pages of containers are left where the pod sets nothing",
         ),
         pytest.param(
-            make_resources(requests={"hugepages-2Mi": "8Mi"}),
-            [make_container(limits={"cpu": "1m", "hugepages-2Mi": "4Mi"})],
+            {"requests": {"hugepages-2Mi": "8Mi"}},
+            [raw_container(limits={"cpu": "1m", "hugepages-2Mi": "4Mi"})],
             ({"hugepages-2Mi": "8Mi"}, {}),
             id="and where the pod requests them itself",
         ),
     ],
 )
 def test_Q1_pod_level_request_defaults_until_1_36(
-    resources: ResourceRequirements,
-    containers: Sequence[Container],
+    resources: Object,
+    containers: Sequence[Object],
     stored: tuple[Mapping[str, str], Mapping[str, str]],
 ) -> None:
     pod = make_pod(containers=containers, resources=resources)
@@ -179,7 +170,7 @@ def test_Q1_pod_level_request_defaults_until_1_36(
     assert after is not None
     assert _texts(after) == stored
     # A version that does not know the field leaves it unchanged.
-    assert default_pod(pod, features=NO_POD_LEVEL).spec.resources == resources
+    assert default_pod(pod, features=NO_POD_LEVEL).spec.resources == pod.spec.resources
 
 
 def test_Q1_amounts_are_rounded_up_to_thousandths() -> None:
@@ -187,7 +178,7 @@ def test_Q1_amounts_are_rounded_up_to_thousandths() -> None:
         make_pod(
             requests={"cpu": "0.1m", "memory": "1.0001"},
             overhead={"cpu": "1u"},
-            resources=make_resources(requests={"cpu": "1500001n"}),
+            resources={"requests": {"cpu": "1500001n"}},
         )
     )
     assert _texts(pod.spec.containers[0].resources) == ({"cpu": "1m", "memory": "1001m"}, {})
@@ -206,7 +197,7 @@ def test_Q1_amounts_are_rounded_up_to_thousandths() -> None:
     ],
 )
 def test_T1_grace_period_is_thirty_seconds_unless_given(given: int | None, stored: int) -> None:
-    assert default_pod(make_pod(termination_seconds=given)).spec.termination_grace_period_seconds == stored
+    assert default_pod(make_pod(terminationGracePeriodSeconds=given)).spec.termination_grace_period_seconds == stored
 
 
 def _changes(pod: Pod) -> tuple[DefaultedField, ...]:
@@ -215,9 +206,9 @@ def _changes(pod: Pod) -> tuple[DefaultedField, ...]:
 
 def test_Q1_defaulted_fields_name_what_the_api_server_changed() -> None:
     pod = make_pod(
-        containers=[make_container(limits={"cpu": "1", "memory": "1Gi"}, requests={"memory": "512Mi"})],
-        init_containers=[make_container("init", requests={"cpu": "500u"})],
-        resources=make_resources(limits={"memory": "2Gi"}),
+        containers=[raw_container(limits={"cpu": "1", "memory": "1Gi"}, requests={"memory": "512Mi"})],
+        initContainers=[raw_container("init", requests={"cpu": "500u"})],
+        resources={"limits": {"memory": "2Gi"}},
     )
     assert _changes(pod) == (
         DefaultedField("spec.containers[0].resources.requests.cpu", None, "1", "API defaults"),
@@ -228,16 +219,16 @@ def test_Q1_defaulted_fields_name_what_the_api_server_changed() -> None:
 
 
 def test_Q1_defaulted_fields_are_none_for_a_stored_pod() -> None:
-    assert _changes(make_pod(requests={"cpu": "1"}, limits={"cpu": "2000m"}, termination_seconds=30)) == ()
+    assert _changes(make_pod(requests={"cpu": "1"}, limits={"cpu": "2000m"}, terminationGracePeriodSeconds=30)) == ()
 
 
 @pytest.mark.parametrize(("debugged", "limits"), [(False, {"memory": "1Gi"}), (True, {})])
 def test_Q1_ephemeral_container_prevents_pod_level_limits(debugged: bool, limits: dict[str, str]) -> None:
     """It can have no limit, and each container needs one."""
     pod = make_pod(
-        containers=[make_container(limits={"memory": "1Gi"})],
-        resources=make_resources(requests={"cpu": "1"}),
-        ephemeral_containers=[make_container("debugger")] if debugged else [],
+        containers=[raw_container(limits={"memory": "1Gi"})],
+        ephemeralContainers=[raw_container("debugger")] if debugged else [],
+        resources={"requests": {"cpu": "1"}},
     )
     own = stored_pod(pod).spec.resources
     assert own is not None
@@ -251,25 +242,25 @@ DEFAULTS = make_limit_range(default={"cpu": "75m", "memory": "10Mi"}, default_re
     ("container", "requests", "limits"),
     [
         pytest.param(
-            make_container(),
+            raw_container(),
             {"cpu": "50m", "memory": "5Mi"},
             {"cpu": "75m", "memory": "10Mi"},
             id="pod with no resources enumerated should get each resource from default request",
         ),
         pytest.param(
-            make_container(requests={"memory": "512Mi"}),
+            raw_container(requests={"memory": "512Mi"}),
             {"cpu": "50m", "memory": "512Mi"},
             {"cpu": "75m", "memory": "10Mi"},
             id="pod with some resources enumerated should only merge empty",
         ),
         pytest.param(
-            make_container(requests={"cpu": "100m", "memory": "512Mi"}, limits={"cpu": "200m", "memory": "1G"}),
+            raw_container(requests={"cpu": "100m", "memory": "512Mi"}, limits={"cpu": "200m", "memory": "1G"}),
             {"cpu": "100m", "memory": "512Mi"},
             {"cpu": "200m", "memory": "1G"},
             id="pod with all resources enumerated should not merge anything",
         ),
         pytest.param(
-            make_container(requests={"cpu": "0"}),
+            raw_container(requests={"cpu": "0"}),
             {"cpu": "0", "memory": "5Mi"},
             {"cpu": "75m", "memory": "10Mi"},
             id="zero is set",
@@ -277,9 +268,9 @@ DEFAULTS = make_limit_range(default={"cpu": "75m", "memory": "10Mi"}, default_re
     ],
 )
 def test_Q1_limit_range_fills_in_what_containers_leave_out(
-    container: Container, requests: Mapping[str, str], limits: Mapping[str, str]
+    container: Object, requests: Mapping[str, str], limits: Mapping[str, str]
 ) -> None:
-    pod = apply_limit_ranges(make_pod(containers=[container], init_containers=[container]), [DEFAULTS])
+    pod = apply_limit_ranges(make_pod(containers=[container], initContainers=[container]), [DEFAULTS])
     for filled in (*pod.spec.containers, *pod.spec.init_containers):
         assert _texts(filled.resources) == (requests, limits)
 
@@ -292,7 +283,7 @@ def test_Q1_limit_range_fills_in_what_containers_leave_out(
     ],
 )
 def test_Q1_no_values_are_set_without_container_defaults(limit_ranges: Sequence[LimitRange]) -> None:
-    pod = make_pod(requests={"memory": "1Gi"}, init_containers=[make_sidecar()])
+    pod = make_pod(requests={"memory": "1Gi"}, initContainers=[raw_sidecar()])
     assert apply_limit_ranges(pod, limit_ranges) == pod
 
 
@@ -322,8 +313,13 @@ def test_Q1_fields_filled_in_by_a_limit_range_are_named() -> None:
 @pytest.mark.parametrize(
     ("given", "runtime_class", "overhead"),
     [
-        pytest.param({}, make_runtime_class(overhead={"cpu": "250m"}), {"cpu": "250m"}, id="the class's overhead"),
-        pytest.param({}, make_runtime_class(), {}, id="a class without one"),
+        pytest.param(
+            {},
+            from_object({"overhead": {"podFixed": {"cpu": "250m"}}}, RuntimeClass),
+            {"cpu": "250m"},
+            id="the class's overhead",
+        ),
+        pytest.param({}, RuntimeClass(), {}, id="a class without one"),
         pytest.param({}, None, {}, id="no class"),
         pytest.param({"cpu": "1"}, None, {"cpu": "1"}, id="the pod's own, already admitted"),
     ],
@@ -341,16 +337,17 @@ def test_stored_limit_range_has_defaults_from_bounds() -> None:
     items = [{"type": kind, **given} for kind in ("Container", "Pod")]
     stored = default_limit_range(from_object({"spec": {"limits": items}}, LimitRange))
     container, pod = stored.spec.limits
-    assert container.default == amounts(cpu="2", memory="1001m")
-    assert container.default_request == amounts(cpu="2", memory="1001m", ephemeral_storage="1")
-    assert (pod.default, pod.default_request) == (amounts(memory="1001m"), {})
+    assert container.default == make_resources({"cpu": "2", "memory": "1001m"}).requests
+    assert (
+        container.default_request == make_resources({"cpu": "2", "memory": "1001m", "ephemeral-storage": "1"}).requests
+    )
+    assert (pod.default, pod.default_request) == (make_resources({"memory": "1001m"}).requests, {})
     assert default_limit_range(stored) == stored
 
 
 def test_defaulted_pod_level_limit_keeps_container_format() -> None:
     pod = make_pod(
-        containers=[make_container(limits={"memory": "1073741824"})],
-        resources=make_resources(requests={"memory": "1Gi"}),
+        containers=[raw_container(limits={"memory": "1073741824"})], resources={"requests": {"memory": "1Gi"}}
     )
     own = stored_pod(pod).spec.resources
     assert own is not None

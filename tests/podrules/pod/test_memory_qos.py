@@ -24,7 +24,7 @@ from podrules.pod.memory_qos import (
 )
 from podrules.pod.versions import Versions
 from podrules.upgrade.version_changes import assumed_gates, pod_changes
-from tests.builders import make_container, make_node, make_pod, make_resources, make_sidecar
+from tests.objects import make_node, make_pod, raw_container, raw_sidecar
 
 MI, GI = 1 << 20, 1 << 30
 SMALL, LARGE = {"memory": "128Mi"}, {"memory": "256Mi"}
@@ -36,24 +36,24 @@ BURSTY = make_pod(requests=SMALL, limits=LARGE)
 UNLIMITED, BEST_EFFORT = make_pod(requests=SMALL), make_pod()
 GUARANTEED = make_pod(requests=STEADY, limits=STEADY)
 POD_LEVEL = make_pod(
-    containers=[make_container("a", requests=LARGE, limits={"memory": "512Mi"}), make_container("b", requests=LARGE)],
-    resources=make_resources(limits={"memory": "1Gi"}),
+    containers=[raw_container("a", requests=LARGE, limits={"memory": "512Mi"}), raw_container("b", requests=LARGE)],
+    resources={"limits": {"memory": "1Gi"}},
 )
-CPU_LEVEL = make_pod(requests=SMALL, resources=make_resources(limits={"cpu": "2"}))
+CPU_LEVEL = make_pod(requests=SMALL, resources={"limits": {"cpu": "2"}})
 ALL_LIMITED = make_pod(
-    containers=[make_container("a", requests=SMALL, limits=LARGE)],
-    init_containers=[make_sidecar("b", requests=SMALL, limits=LARGE)],
-    resources=make_resources(requests={"cpu": "1"}),
+    containers=[raw_container("a", requests=SMALL, limits=LARGE)],
+    initContainers=[raw_sidecar("b", requests=SMALL, limits=LARGE)],
+    resources={"requests": {"cpu": "1"}},
 )
 OVERHEAD = make_pod(
     requests={"cpu": "1", **SMALL},
     limits={"cpu": "1", **LARGE},
     overhead={"memory": "64Mi"},
-    resources=make_resources(requests={"cpu": "1", **SMALL}, limits={"cpu": "1", **LARGE}),
+    resources={"requests": {"cpu": "1", **SMALL}, "limits": {"cpu": "1", **LARGE}},
 )
 STEADY_LEVEL = make_pod(
-    containers=[make_container("a", requests=LARGE, limits={"memory": "512Mi"})],
-    resources=make_resources(requests={"cpu": "1", "memory": "1Gi"}, limits={"cpu": "1", "memory": "1Gi"}),
+    containers=[raw_container("a", requests=LARGE, limits={"memory": "512Mi"})],
+    resources={"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}},
 )
 TIGHT = make_pod(requests={"memory": "1048576"}, limits={"memory": "1050000"})
 LARGER_THAN_NODE = make_pod(requests={"memory": "33Gi"})

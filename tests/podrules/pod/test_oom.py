@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from podrules.api.features import REFERENCE, Features
-from podrules.api.model.base import ObjectMeta, OwnerReference
-from podrules.api.model.pod import Container, Pod, PodSpec, ResourceRequirements
+from podrules.api.model.pod import Pod
 from podrules.pod.oom import OOMRule, OOMScoreAdj, container_oom_score_adjs, divide, pod_oom_score_adjs
 from podrules.pod.priority import SYSTEM_CLUSTER_CRITICAL, SYSTEM_NODE_CRITICAL
-from tests.builders import make_container, make_pod, make_resources, make_sidecar
+from tests.controlplane.client import Object
 from tests.features import around
+from tests.objects import make_pod, raw_container, raw_owner, raw_sidecar
 
 STANDARD = 8_000_000_000
 HALF, QUARTER, EIGHTH, TWENTIETH = (str(STANDARD // part) for part in (2, 4, 8, 20))
@@ -36,15 +36,15 @@ def _score(pod: Pod, container: str, capacity: int | None = STANDARD, *, feature
     return next(score for score in scores if score.container == container)
 
 
-def _asking(name: str, memory: str, *, limit: str = ABOVE_EIGHTH) -> Container:
-    return make_container(name, requests={"memory": memory}, limits={"memory": limit})
+def _asking(name: str, memory: str, *, limit: str = ABOVE_EIGHTH) -> Object:
+    return raw_container(name, requests={"memory": memory}, limits={"memory": limit})
 
 
-def _sidecar(name: str, memory: str) -> Container:
-    return make_sidecar(name, requests={"memory": memory}, limits={"memory": ABOVE_EIGHTH})
+def _sidecar(name: str, memory: str) -> Object:
+    return raw_sidecar(name, requests={"memory": memory}, limits={"memory": ABOVE_EIGHTH})
 
 
-def _init_and(*more: Container) -> list[Container]:
+def _init_and(*more: Object) -> list[Object]:
     return [_asking("init-container", EIGHTH), *more]
 
 
@@ -76,13 +76,13 @@ def _init_and(*more: Container) -> list[Container]:
             make_pod(requests={"memory": str(STANDARD - 1), "cpu": "5m"}), STANDARD, {"app": 3}, id="request-no-limit"
         ),
         pytest.param(
-            make_pod(priority=2_000_000_000, priority_class_name=SYSTEM_CLUSTER_CRITICAL),
+            make_pod(priority=2_000_000_000, priorityClassName=SYSTEM_CLUSTER_CRITICAL),
             4_000_000_000,
             {"app": 1000},
             id="cluster-critical",
         ),
         pytest.param(
-            make_pod(priority=2_000_001_000, priority_class_name=SYSTEM_NODE_CRITICAL),
+            make_pod(priority=2_000_001_000, priorityClassName=SYSTEM_NODE_CRITICAL),
             4_000_000_000,
             {"app": -997},
             id="node-critical",
@@ -94,25 +94,25 @@ def _init_and(*more: Container) -> list[Container]:
             id="burstable-unique-container-pod",
         ),
         pytest.param(
-            make_pod(containers=[_asking("main-1", EIGHTH)], init_containers=_init_and()),
+            make_pod(containers=[_asking("main-1", EIGHTH)], initContainers=_init_and()),
             STANDARD,
             {"main-1": 875, "init-container": 875},
             id="burstable-mixed-unique-main-container-pod",
         ),
         pytest.param(
-            make_pod(containers=[_asking("main-1", EIGHTH)], init_containers=_init_and(_sidecar("sidecar", TWENTIETH))),
+            make_pod(containers=[_asking("main-1", EIGHTH)], initContainers=_init_and(_sidecar("sidecar", TWENTIETH))),
             STANDARD,
             {"main-1": 875, "init-container": 875, "sidecar": 875},
             id="burstable-mixed-multi-container-small-sidecar-pod",
         ),
         pytest.param(
-            make_pod(containers=[_asking("main-1", EIGHTH)], init_containers=_init_and(_sidecar("sidecar", EIGHTH))),
+            make_pod(containers=[_asking("main-1", EIGHTH)], initContainers=_init_and(_sidecar("sidecar", EIGHTH))),
             STANDARD,
             {"main-1": 875, "init-container": 875, "sidecar": 875},
             id="burstable-mixed-multi-container-sample-request-pod",
         ),
         pytest.param(
-            make_pod(containers=[_asking("main-1", EIGHTH)], init_containers=_init_and(_sidecar("sidecar", HALF))),
+            make_pod(containers=[_asking("main-1", EIGHTH)], initContainers=_init_and(_sidecar("sidecar", HALF))),
             STANDARD,
             {"main-1": 875, "init-container": 875, "sidecar": 500},
             id="burstable-mixed-multi-container-big-sidecar-container-pod",
@@ -120,7 +120,7 @@ def _init_and(*more: Container) -> list[Container]:
         pytest.param(
             make_pod(
                 containers=[_asking("small", TWENTIETH), _asking("large", HALF)],
-                init_containers=[_sidecar("sidecar", "0")],
+                initContainers=[_sidecar("sidecar", "0")],
             ),
             STANDARD,
             {"small": 950, "large": 500, "sidecar": 950},
@@ -129,7 +129,7 @@ def _init_and(*more: Container) -> list[Container]:
         pytest.param(
             make_pod(
                 containers=[_asking("main-1", EIGHTH)],
-                init_containers=[_asking("init-container", TWENTIETH), _sidecar("sidecar", "0")],
+                initContainers=[_asking("init-container", TWENTIETH), _sidecar("sidecar", "0")],
             ),
             STANDARD,
             {"main-1": 875, "init-container": 950, "sidecar": 875},
@@ -148,8 +148,8 @@ def test_Q2_adj_of_containers(pod: Pod, capacity: int, expected: dict[str, int])
     assert _adjs(pod, capacity) == expected
 
 
-GUARANTEED = make_resources(requests={"cpu": "5m", "memory": QUARTER}, limits={"cpu": "5m", "memory": QUARTER})
-BURSTABLE = make_resources(requests={"cpu": "5m", "memory": QUARTER}, limits={"cpu": "5m", "memory": ABOVE_QUARTER})
+GUARANTEED = {"requests": {"cpu": "5m", "memory": QUARTER}, "limits": {"cpu": "5m", "memory": QUARTER}}
+BURSTABLE = {"requests": {"cpu": "5m", "memory": QUARTER}, "limits": {"cpu": "5m", "memory": ABOVE_QUARTER}}
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ BURSTABLE = make_resources(requests={"cpu": "5m", "memory": QUARTER}, limits={"c
     [
         pytest.param(
             GUARANTEED,
-            [make_container("a"), make_container("b")],
+            [raw_container("a"), raw_container("b")],
             [],
             {"a": -997, "b": -997},
             id="guaranteed-pod-resources-no-container-resources",
@@ -171,14 +171,14 @@ BURSTABLE = make_resources(requests={"cpu": "5m", "memory": QUARTER}, limits={"c
         ),
         pytest.param(
             GUARANTEED,
-            [_asking("a", EIGHTH), make_container("b")],
+            [_asking("a", EIGHTH), raw_container("b")],
             [],
             {"a": -997, "b": -997},
             id="guaranteed-pod-resources-unequal-container-requests",
         ),
         pytest.param(
             BURSTABLE,
-            [make_container("a"), make_container("b")],
+            [raw_container("a"), raw_container("b")],
             [],
             {"a": 750, "b": 750},
             id="burstable-pod-resources-no-container-resources",
@@ -192,15 +192,15 @@ BURSTABLE = make_resources(requests={"cpu": "5m", "memory": QUARTER}, limits={"c
         ),
         pytest.param(
             BURSTABLE,
-            [_asking("a", EIGHTH, limit=EIGHTH), make_container("b")],
+            [_asking("a", EIGHTH, limit=EIGHTH), raw_container("b")],
             [],
             {"a": 625, "b": 875},
             id="burstable-pod-resources-unequal-container-requests",
         ),
         pytest.param(
             BURSTABLE,
-            [make_container("a")],
-            [make_sidecar()],
+            [raw_container("a")],
+            [raw_sidecar()],
             {"a": 750, "sidecar": 750},
             id="burstable-pod-resources-no-container-resources-with-sidecar",
         ),
@@ -212,23 +212,21 @@ BURSTABLE = make_resources(requests={"cpu": "5m", "memory": QUARTER}, limits={"c
             id="burstable-pod-resources-equal-container-requests-with-sidecar",
         ),
         pytest.param(
-            make_resources(
-                requests={"cpu": "5m", "memory": "2000000000"}, limits={"cpu": "5m", "memory": ABOVE_QUARTER}
-            ),
+            {"requests": {"cpu": "5m", "memory": "2000000000"}, "limits": {"cpu": "5m", "memory": ABOVE_QUARTER}},
             [_asking("a", "1000000000"), _asking("b", "500000000")],
             [_sidecar("sidecar", "200000000")],
             {"a": 725, "b": 850, "sidecar": 850},
             id="burstable-pod-resources-unequal-container-requests-with-sidecar",
         ),
         pytest.param(
-            make_resources(requests={"cpu": "1"}),
+            {"requests": {"cpu": "1"}},
             [_asking("a", EIGHTH)],
             [],
             {"a": 750},
             id="no memory at pod level: nothing to spread",
         ),
         pytest.param(
-            make_resources(requests={"memory": EIGHTH}),
+            {"requests": {"memory": EIGHTH}},
             [_asking("a", QUARTER)],
             [],
             {"a": 500},
@@ -237,17 +235,17 @@ BURSTABLE = make_resources(requests={"cpu": "5m", "memory": QUARTER}, limits={"c
     ],
 )
 def test_Q2_pod_level_request_is_spread_over_containers(
-    resources: ResourceRequirements,
-    containers: Sequence[Container],
-    init_containers: Sequence[Container],
+    resources: Object,
+    containers: Sequence[Object],
+    init_containers: Sequence[Object],
     expected: dict[str, int],
 ) -> None:
-    pod = make_pod(containers=containers, init_containers=init_containers, resources=resources)
+    pod = make_pod(containers=containers, initContainers=init_containers, resources=resources)
     assert _adjs(pod, 4_000_000_000) == expected
 
 
 def test_Q2_pod_level_request_counts_only_where_it_is_known() -> None:
-    pod = make_pod(requests={"memory": EIGHTH}, resources=make_resources(requests={"memory": QUARTER}))
+    pod = make_pod(requests={"memory": EIGHTH}, resources={"requests": {"memory": QUARTER}})
     assert _adjs(pod, STANDARD) == {"app": 750}
     assert _adjs(pod, STANDARD, features=NO_POD_LEVEL) == {"app": 875}
 
@@ -256,22 +254,32 @@ def test_Q2_pod_level_request_counts_only_where_it_is_known() -> None:
     ("pod", "expected"),
     [
         pytest.param(
-            make_pod(priority_class_name=SYSTEM_NODE_CRITICAL, annotations={"kubernetes.io/config.source": "file"}),
+            make_pod(
+                metadata={"annotations": {"kubernetes.io/config.source": "file"}},
+                priorityClassName=SYSTEM_NODE_CRITICAL,
+            ),
             -997,
             id="static pod of class system-node-critical",
         ),
         pytest.param(
-            make_pod(priority_class_name=SYSTEM_NODE_CRITICAL, annotations={"kubernetes.io/config.mirror": "hash"}),
+            make_pod(
+                metadata={"annotations": {"kubernetes.io/config.mirror": "hash"}},
+                priorityClassName=SYSTEM_NODE_CRITICAL,
+            ),
             -997,
             id="mirror pod of class system-node-critical",
         ),
         pytest.param(
-            make_pod(priority_class_name=SYSTEM_NODE_CRITICAL, priority=1_999_999_999),
+            make_pod(priorityClassName=SYSTEM_NODE_CRITICAL, priority=1_999_999_999),
             1000,
             id="class name without its priority",
         ),
-        pytest.param(make_pod(priority_class_name=SYSTEM_NODE_CRITICAL), 1000, id="class name alone"),
-        pytest.param(make_pod(annotations={"kubernetes.io/config.source": "file"}), 1000, id="static pod of no class"),
+        pytest.param(make_pod(priorityClassName=SYSTEM_NODE_CRITICAL), 1000, id="class name alone"),
+        pytest.param(
+            make_pod(metadata={"annotations": {"kubernetes.io/config.source": "file"}}),
+            1000,
+            id="static pod of no class",
+        ),
         pytest.param(make_pod(priority=2_000_001_000), 1000, id="priority without the class name"),
     ],
 )
@@ -283,11 +291,13 @@ def test_Q2_node_critical_needs_class_and_criticality(pod: Pod, expected: int) -
     ("pod", "expected"),
     [
         pytest.param(
-            make_pod(requests={"memory": "1G"}, qos_class="Guaranteed"), {"app": -997}, id="the stored class counts"
+            make_pod(requests={"memory": "1G"}, status={"qosClass": "Guaranteed"}),
+            {"app": -997},
+            id="the stored class counts",
         ),
         pytest.param(make_pod(), {"app": 1000}, id="BestEffort"),
         pytest.param(
-            make_pod(requests={"memory": "1G"}, priority=2_000_001_000, priority_class_name=SYSTEM_NODE_CRITICAL),
+            make_pod(requests={"memory": "1G"}, priority=2_000_001_000, priorityClassName=SYSTEM_NODE_CRITICAL),
             {"app": -997},
             id="node-critical",
         ),
@@ -306,7 +316,7 @@ def test_Q2_burstable_is_unknown_without_a_capacity(capacity: int | None) -> Non
 
 def test_Q2_terms_of_a_burstable_container() -> None:
     pod = make_pod(
-        requests={"memory": "500000000"}, resources=make_resources(requests={"memory": "1G"}, limits={"memory": "2G"})
+        requests={"memory": "500000000"}, resources={"requests": {"memory": "1G"}, "limits": {"memory": "2G"}}
     )
     assert _score(pod, "app") == OOMScoreAdj(
         container="app",
@@ -342,16 +352,16 @@ def test_Q2_terms_of_a_container_of_another_class() -> None:
     "resources",
     [
         pytest.param(None, id="no pod-level resources"),
-        pytest.param(make_resources(requests={"cpu": "1"}), id="no pod-level memory request"),
-        pytest.param(make_resources(limits={"memory": "4G"}), id="a pod-level limit alone"),
+        pytest.param({"requests": {"cpu": "1"}}, id="no pod-level memory request"),
+        pytest.param({"limits": {"memory": "4G"}}, id="a pod-level limit alone"),
     ],
 )
-def test_Q2_no_share_without_pod_level_memory_request(resources: ResourceRequirements | None) -> None:
+def test_Q2_no_share_without_pod_level_memory_request(resources: Object | None) -> None:
     assert _score(make_pod(requests={"memory": "1G"}, resources=resources), "app").pod_level_share == 0
 
 
 def test_Q2_terms_of_a_capped_sidecar() -> None:
-    pod = make_pod(requests={"memory": "1G"}, init_containers=[make_sidecar("mesh", requests={"memory": "400M"})])
+    pod = make_pod(requests={"memory": "1G"}, initContainers=[raw_sidecar("mesh", requests={"memory": "400M"})])
     assert _score(pod, "mesh") == OOMScoreAdj(
         container="mesh",
         field="spec.initContainers[0]",
@@ -376,7 +386,7 @@ def test_Q2_terms_of_a_capped_sidecar() -> None:
             make_pod(requests={"cpu": "1"}), "app", OOMRule.BURSTABLE_CEILING, 1000, None, id="BURSTABLE_CEILING"
         ),
         pytest.param(
-            make_pod(requests={"memory": "1G"}, init_containers=[make_sidecar(requests={"memory": "2G"})]),
+            make_pod(requests={"memory": "1G"}, initContainers=[raw_sidecar(requests={"memory": "2G"})]),
             "sidecar",
             OOMRule.BURSTABLE,
             750,
@@ -384,7 +394,7 @@ def test_Q2_terms_of_a_capped_sidecar() -> None:
             id="a sidecar below the app minimum is not capped",
         ),
         pytest.param(
-            make_pod(requests={"memory": "1G"}, init_containers=[make_sidecar(requests={"memory": "1G"})]),
+            make_pod(requests={"memory": "1G"}, initContainers=[raw_sidecar(requests={"memory": "1G"})]),
             "sidecar",
             OOMRule.BURSTABLE,
             875,
@@ -393,9 +403,11 @@ def test_Q2_terms_of_a_capped_sidecar() -> None:
         ),
         pytest.param(make_pod(requests={"memory": "7976M"}), "app", OOMRule.BURSTABLE, 3, None, id="exactly the floor"),
         pytest.param(make_pod(), "app", OOMRule.BEST_EFFORT, None, None, id="BEST_EFFORT"),
-        pytest.param(make_pod(qos_class="Guaranteed"), "app", OOMRule.GUARANTEED, None, None, id="GUARANTEED"),
         pytest.param(
-            make_pod(priority=2_000_000_000, priority_class_name=SYSTEM_NODE_CRITICAL),
+            make_pod(status={"qosClass": "Guaranteed"}), "app", OOMRule.GUARANTEED, None, None, id="GUARANTEED"
+        ),
+        pytest.param(
+            make_pod(priority=2_000_000_000, priorityClassName=SYSTEM_NODE_CRITICAL),
             "app",
             OOMRule.NODE_CRITICAL,
             None,
@@ -414,8 +426,8 @@ def test_Q2_rule_that_decided(
 def test_Q2_every_container_but_ephemeral_ones_is_listed() -> None:
     pod = make_pod(
         requests={"memory": "1G"},
-        init_containers=[make_container("init"), make_sidecar("mesh")],
-        ephemeral_containers=[make_container("debugger")],
+        initContainers=[raw_container("init"), raw_sidecar("mesh")],
+        ephemeralContainers=[raw_container("debugger")],
     )
     scores = pod_oom_score_adjs(pod, STANDARD)
     assert scores is not None
@@ -426,8 +438,8 @@ def test_Q2_every_container_but_ephemeral_ones_is_listed() -> None:
     ]
 
 
-def _guaranteed(memory: str, cpu: str) -> Container:
-    return make_container(requests={"cpu": cpu, "memory": memory}, limits={"cpu": cpu, "memory": memory})
+def _guaranteed(memory: str, cpu: str) -> Object:
+    return raw_container(requests={"cpu": cpu, "memory": memory}, limits={"cpu": cpu, "memory": memory})
 
 
 @pytest.mark.parametrize(
@@ -438,35 +450,35 @@ def _guaranteed(memory: str, cpu: str) -> Container:
         pytest.param(
             make_pod(
                 containers=[
-                    make_container("main", requests={"memory": "200Mi"}, limits={"memory": "300Mi"}),
-                    make_container("sibling"),
+                    raw_container("main", requests={"memory": "200Mi"}, limits={"memory": "300Mi"}),
+                    raw_container("sibling"),
                 ],
-                init_containers=[make_sidecar(requests={"memory": "64Mi"}, limits={"memory": "128Mi"})],
+                initContainers=[raw_sidecar(requests={"memory": "64Mi"}, limits={"memory": "128Mi"})],
             ),
             {"main": 992, "sidecar": 998, "sibling": 999},
             id="Burstable request 200Mi, its sidecar of 64Mi, its sibling without resources",
         ),
         pytest.param(
             make_pod(
-                containers=[make_container("main", requests={"memory": "200Mi"})],
-                init_containers=[make_sidecar(requests={"memory": "10Mi"})],
+                containers=[raw_container("main", requests={"memory": "200Mi"})],
+                initContainers=[raw_sidecar(requests={"memory": "10Mi"})],
             ),
             {"main": 992, "sidecar": 992},
             id="a sidecar of 10Mi beside a main container of 200Mi",
         ),
         pytest.param(make_pod(), {"app": 1000}, id="BestEffort"),
         pytest.param(
-            make_pod(priority=2_000_000_000, priority_class_name=SYSTEM_CLUSTER_CRITICAL),
+            make_pod(priority=2_000_000_000, priorityClassName=SYSTEM_CLUSTER_CRITICAL),
             {"app": 1000},
             id="BestEffort with system-cluster-critical",
         ),
         pytest.param(
-            make_pod(priority=2_000_001_000, priority_class_name=SYSTEM_NODE_CRITICAL),
+            make_pod(priority=2_000_001_000, priorityClassName=SYSTEM_NODE_CRITICAL),
             {"app": -997},
             id="system-node-critical, BestEffort",
         ),
         pytest.param(
-            make_pod(requests={"memory": "200Mi"}, priority=2_000_001_000, priority_class_name=SYSTEM_NODE_CRITICAL),
+            make_pod(requests={"memory": "200Mi"}, priority=2_000_001_000, priorityClassName=SYSTEM_NODE_CRITICAL),
             {"app": -997},
             id="system-node-critical, Burstable",
         ),
@@ -488,8 +500,8 @@ def test_Q2_division_is_gos_towards_zero(dividend: int, quotient: int) -> None:
 
 
 def test_Q2_negative_pod_level_share_rounds_to_zero() -> None:
-    containers = [make_container("one", requests={"memory": "1000"}), make_container("other")]
-    pod = make_pod(containers=containers, resources=make_resources(requests={"memory": "995"}))
+    containers = [raw_container("one", requests={"memory": "1000"}), raw_container("other")]
+    pod = make_pod(containers=containers, resources={"requests": {"memory": "995"}})
     before, after = around("oom_share_not_negative")
     score = _score(pod, "one", 2000, features=before)
     assert (score.pod_level_share, score.formula_value) == (-2, 501)
@@ -498,35 +510,34 @@ def test_Q2_negative_pod_level_share_rounds_to_zero() -> None:
 
 
 def _system_pod(
-    *containers: Container, namespace: str = "kube-system", owner: str = "", label: str = "", key: str = "k8s-app"
+    *containers: Object, namespace: str = "kube-system", owner: str = "", label: str = "", key: str = "k8s-app"
 ) -> Pod:
-    owners = (OwnerReference(kind="DaemonSet", name=owner, controller=True),) if owner else ()
+    owners = [raw_owner("DaemonSet", owner)] if owner else []
     labels = {key: label} if label else {}
-    meta = ObjectMeta(name="p", namespace=namespace, labels=labels, owner_references=owners)
-    return Pod(metadata=meta, spec=PodSpec(containers=containers))
+    return make_pod("p", namespace, labels=labels, metadata={"ownerReferences": owners}, containers=containers)
 
 
 @pytest.mark.parametrize(
     ("pod", "own"),
     [
-        (_system_pod(Container(name="a", image="registry.k8s.io/kube-proxy:v1.36.3")), {"a": "Image"}),
-        (_system_pod(Container(name="a", image="kube-proxy-arm64@sha256:12"), namespace="infra"), {"a": "Image"}),
-        (_system_pod(Container(name="a", image="x/kube-proxy-exporter:1")), {}),
-        (_system_pod(Container(name="a", image="x/kube-proxy/agent:1")), {}),
-        (_system_pod(Container(name="main"), label="kube-proxy"), {"main": "Label"}),
-        (_system_pod(Container(name="main"), label="kube-proxy", namespace="shop"), {}),
-        (_system_pod(Container(name="main"), owner="kube-proxy"), {"main": "DaemonSet"}),
-        (_system_pod(Container(name="main"), owner="kube-router"), {}),
+        (_system_pod(raw_container("a", image="registry.k8s.io/kube-proxy:v1.36.3")), {"a": "Image"}),
+        (_system_pod(raw_container("a", image="kube-proxy-arm64@sha256:12"), namespace="infra"), {"a": "Image"}),
+        (_system_pod(raw_container("a", image="x/kube-proxy-exporter:1")), {}),
+        (_system_pod(raw_container("a", image="x/kube-proxy/agent:1")), {}),
+        (_system_pod(raw_container("main"), label="kube-proxy"), {"main": "Label"}),
+        (_system_pod(raw_container("main"), label="kube-proxy", namespace="shop"), {}),
+        (_system_pod(raw_container("main"), owner="kube-proxy"), {"main": "DaemonSet"}),
+        (_system_pod(raw_container("main"), owner="kube-router"), {}),
         (
-            _system_pod(Container(name="kube-proxy"), Container(name="log"), owner="kube-proxy"),
+            _system_pod(raw_container("kube-proxy"), raw_container("log"), owner="kube-proxy"),
             {"kube-proxy": "DaemonSet"},
         ),
-        (_system_pod(Container(name="one"), Container(name="two"), label="kube-proxy"), {}),
-        (_system_pod(Container(name="main"), label="kube-proxy", key="component"), {"main": "Label"}),
+        (_system_pod(raw_container("one"), raw_container("two"), label="kube-proxy"), {}),
+        (_system_pod(raw_container("main"), label="kube-proxy", key="component"), {"main": "Label"}),
         (
             _system_pod(
-                Container(name="kube-proxy"),
-                Container(name="kube-rbac-proxy"),
+                raw_container("kube-proxy"),
+                raw_container("kube-rbac-proxy"),
                 owner="openshift-kube-proxy",
                 namespace="openshift-kube-proxy",
             ),

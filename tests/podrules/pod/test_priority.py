@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PriorityClass
 from podrules.pod.priority import (
@@ -26,7 +27,7 @@ from podrules.pod.priority import (
     is_static_pod,
     resolve_priority,
 )
-from tests.builders import make_pod, make_priority_class
+from tests.objects import make_pod, raw_priority_class
 from tests.restated.priority import (
     admit_pod_update,
     admit_priority_class,
@@ -35,12 +36,22 @@ from tests.restated.priority import (
 )
 
 LOWER, NEVER = "PreemptLowerPriority", "Never"
-DEFAULT_1 = make_priority_class("default1", 1000, global_default=True)
-DEFAULT_2 = make_priority_class("default2", 2000, global_default=True)
-NONDEFAULT = make_priority_class("nondefault1", 2000)
-CLUSTER_CRITICAL = make_priority_class(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000)
-NEVER_CLASS = make_priority_class("batch", 2000, preemption_policy=NEVER)
-NEVER_DEFAULT = make_priority_class("batch", 2000, global_default=True, preemption_policy=NEVER)
+
+
+def _class(
+    name: str, value: int, *, global_default: bool = False, preemption_policy: str | None = LOWER
+) -> PriorityClass:
+    """A stored one always has a policy."""
+    raw = raw_priority_class(name, value, globalDefault=global_default, preemptionPolicy=preemption_policy)
+    return from_object(raw, PriorityClass)
+
+
+DEFAULT_1 = _class("default1", 1000, global_default=True)
+DEFAULT_2 = _class("default2", 2000, global_default=True)
+NONDEFAULT = _class("nondefault1", 2000)
+CLUSTER_CRITICAL = _class(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000)
+NEVER_CLASS = _class("batch", 2000, preemption_policy=NEVER)
+NEVER_DEFAULT = _class("batch", 2000, global_default=True, preemption_policy=NEVER)
 MIRROR = {"kubernetes.io/config.mirror": ""}
 CONFIG_SOURCE = "kubernetes.io/config.source"
 
@@ -53,7 +64,7 @@ def _by_name(*classes: PriorityClass) -> Mapping[str, PriorityClass]:
     ("pod", "classes", "expected"),
     [
         pytest.param(
-            make_pod(priority_class_name="default1"),
+            make_pod(priorityClassName="default1"),
             [DEFAULT_1, NONDEFAULT],
             ResolvedPriority("default1", 1000, LOWER, PrioritySource.CLASS),
             id="Pod with priority class",
@@ -77,19 +88,19 @@ def _by_name(*classes: PriorityClass) -> Mapping[str, PriorityClass]:
             id="pod without priority class and no default class",
         ),
         pytest.param(
-            make_pod(priority_class_name=SYSTEM_CLUSTER_CRITICAL, namespace="kube-system"),
+            make_pod(namespace="kube-system", priorityClassName=SYSTEM_CLUSTER_CRITICAL),
             [CLUSTER_CRITICAL],
             ResolvedPriority(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, LOWER, PrioritySource.CLASS),
             id="pod with a system priority class",
         ),
         pytest.param(
-            make_pod(priority_class_name=SYSTEM_CLUSTER_CRITICAL, annotations=MIRROR),
+            make_pod(metadata={"annotations": MIRROR}, priorityClassName=SYSTEM_CLUSTER_CRITICAL),
             [CLUSTER_CRITICAL],
             ResolvedPriority(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, LOWER, PrioritySource.CLASS),
             id="mirror pod with system priority class",
         ),
         pytest.param(
-            make_pod(priority_class_name=SYSTEM_CLUSTER_CRITICAL, namespace="non-system-namespace"),
+            make_pod(namespace="non-system-namespace", priorityClassName=SYSTEM_CLUSTER_CRITICAL),
             [CLUSTER_CRITICAL],
             ResolvedPriority(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, LOWER, PrioritySource.CLASS),
             id="pod with system critical priority in non-system namespace",
@@ -107,7 +118,7 @@ def _by_name(*classes: PriorityClass) -> Mapping[str, PriorityClass]:
             id="pod with priority that matches default priority",
         ),
         pytest.param(
-            make_pod(priority_class_name=SYSTEM_CLUSTER_CRITICAL, priority=2_000_000_000),
+            make_pod(priorityClassName=SYSTEM_CLUSTER_CRITICAL, priority=2_000_000_000),
             [CLUSTER_CRITICAL],
             ResolvedPriority(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, LOWER, PrioritySource.CLASS),
             id="pod with priority that matches resolved priority",
@@ -122,25 +133,25 @@ def test_P1_priority_of_a_new_pod(pod: Pod, classes: Sequence[PriorityClass], ex
     ("pod", "classes", "refusal"),
     [
         pytest.param(
-            make_pod(priority_class_name="non-existing"),
+            make_pod(priorityClassName="non-existing"),
             [DEFAULT_1, NONDEFAULT],
             'pods "web" is forbidden: no PriorityClass with name non-existing was found',
             id="Pod with non-existing priority class",
         ),
         pytest.param(
-            make_pod(priority_class_name="default1", priority=1000),
+            make_pod(priorityClassName="default1", priority=1000),
             [],
             'pods "web" is forbidden: no PriorityClass with name default1 was found',
             id="pod with integer priority",
         ),
         pytest.param(
-            make_pod(priority_class_name="default1", priority=1000, annotations=MIRROR),
+            make_pod(metadata={"annotations": MIRROR}, priorityClassName="default1", priority=1000),
             [],
             'pods "web" is forbidden: no PriorityClass with name default1 was found',
             id="mirror pod with integer priority",
         ),
         pytest.param(
-            make_pod(priority_class_name="default1", priority=5),
+            make_pod(priorityClassName="default1", priority=5),
             [DEFAULT_1],
             'pods "web" is forbidden: the integer value of priority (5) must not be provided in pod spec; '
             "priority admission controller computed 1000 from the given PriorityClass name",
@@ -154,7 +165,7 @@ def test_P1_priority_of_a_new_pod(pod: Pod, classes: Sequence[PriorityClass], ex
             id="an integer without any class",
         ),
         pytest.param(
-            make_pod(name="", generate_name="web-", priority_class_name="non-existing"),
+            make_pod("", metadata={"generateName": "web-"}, priorityClassName="non-existing"),
             [],
             'pods "web-" is forbidden: no PriorityClass with name non-existing was found',
             id="a name that is generated",
@@ -182,12 +193,10 @@ def test_P1_refusal_of_a_new_pod(pod: Pod, classes: Sequence[PriorityClass], ref
             [DEFAULT_2, DEFAULT_1], DEFAULT_1, id="multiple default classes resolves to the minimum value among them"
         ),
         pytest.param([], None, id="delete default priority class"),
+        pytest.param([_class("default1", 1000)], None, id="update default class and remove its global default"),
         pytest.param(
-            [make_priority_class("default1", 1000)], None, id="update default class and remove its global default"
-        ),
-        pytest.param(
-            [DEFAULT_1, make_priority_class("low", -5, global_default=True)],
-            make_priority_class("low", -5, global_default=True),
+            [DEFAULT_1, _class("low", -5, global_default=True)],
+            _class("low", -5, global_default=True),
             id="negative values are lower still",
         ),
     ],
@@ -199,8 +208,8 @@ def test_P1_default_class(classes: Sequence[PriorityClass], expected: PriorityCl
 def test_P1_deleted_class_stays_on_existing_pods() -> None:
     classes = _by_name(DEFAULT_1)
     assert resolve_priority("nondefault1", classes) == UnknownPriorityClass("nondefault1")
-    old = make_pod(priority_class_name="nondefault1", priority=2000, preemption_policy=LOWER)
-    update = make_pod(priority_class_name="nondefault1", labels={"new": "label"})
+    old = make_pod(priorityClassName="nondefault1", priority=2000, preemptionPolicy=LOWER)
+    update = make_pod(labels={"new": "label"}, priorityClassName="nondefault1")
     assert admit_pod_update(update, old) == (2000, LOWER)
 
 
@@ -208,13 +217,13 @@ def test_P1_deleted_class_stays_on_existing_pods() -> None:
     ("update", "expected"),
     [
         pytest.param(make_pod(), (7, NEVER), id="absent: the old values"),
-        pytest.param(make_pod(priority=7, preemption_policy=NEVER), (7, NEVER), id="repeated"),
+        pytest.param(make_pod(priority=7, preemptionPolicy=NEVER), (7, NEVER), id="repeated"),
         pytest.param(make_pod(priority=8), (8, NEVER), id="changed: left for validation to refuse"),
-        pytest.param(make_pod(priority=0, preemption_policy=LOWER), (0, LOWER), id="zero is a value"),
+        pytest.param(make_pod(priority=0, preemptionPolicy=LOWER), (0, LOWER), id="zero is a value"),
     ],
 )
 def test_P1_update_keeps_priority_and_policy(update: Pod, expected: tuple[int | None, str | None]) -> None:
-    assert admit_pod_update(update, make_pod(priority=7, preemption_policy=NEVER)) == expected
+    assert admit_pod_update(update, make_pod(priority=7, preemptionPolicy=NEVER)) == expected
 
 
 @pytest.mark.parametrize("new", [DEFAULT_2, NONDEFAULT])
@@ -255,15 +264,15 @@ TOO_HIGH = "value: Forbidden: maximum allowed value of a user defined priority i
 @pytest.mark.parametrize(
     "new",
     [
-        pytest.param(make_priority_class("tier1", 100), id="no description"),
-        pytest.param(make_priority_class(SYSTEM_NODE_CRITICAL, 2_000_001_000), id="system node critical"),
+        pytest.param(_class("tier1", 100), id="no description"),
+        pytest.param(_class(SYSTEM_NODE_CRITICAL, 2_000_001_000), id="system node critical"),
         pytest.param(CLUSTER_CRITICAL, id="system cluster critical"),
-        pytest.param(make_priority_class("tier1", HIGHEST_USER_DEFINABLE_PRIORITY), id="the highest value"),
-        pytest.param(make_priority_class("tier1", -2_147_483_648), id="the lowest value"),
+        pytest.param(_class("tier1", HIGHEST_USER_DEFINABLE_PRIORITY), id="the highest value"),
+        pytest.param(_class("tier1", -2_147_483_648), id="the lowest value"),
         pytest.param(NEVER_CLASS, id="preemption policy Never"),
-        pytest.param(make_priority_class("tier1", 1, preemption_policy=None), id="no preemption policy"),
-        pytest.param(make_priority_class("system", 1), id="system without a dash is no prefix"),
-        pytest.param(make_priority_class("a" * 253, 1), id="a name of 253 characters"),
+        pytest.param(_class("tier1", 1, preemption_policy=None), id="no preemption policy"),
+        pytest.param(_class("system", 1), id="system without a dash is no prefix"),
+        pytest.param(_class("a" * 253, 1), id="a name of 253 characters"),
     ],
 )
 def test_P1_valid_class(new: PriorityClass) -> None:
@@ -274,30 +283,28 @@ def test_P1_valid_class(new: PriorityClass) -> None:
     ("new", "problems"),
     [
         pytest.param(
-            make_priority_class(SYSTEM_NODE_CRITICAL, 0),
+            _class(SYSTEM_NODE_CRITICAL, 0),
             [RESERVED + "value of system-node-critical PriorityClass must be 2000001000"],
             id="incorrect system class name",
         ),
         pytest.param(
-            make_priority_class("system-something", 2_000_001_000),
+            _class("system-something", 2_000_001_000),
             [RESERVED + "system-something is not a known system priority class"],
             id="incorrect system class value",
         ),
         pytest.param(
-            make_priority_class(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, global_default=True),
+            _class(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, global_default=True),
             [RESERVED + "globalDefault of system-cluster-critical PriorityClass must be false"],
             id="system class as global default",
         ),
+        pytest.param(_class("tier1", HIGHEST_USER_DEFINABLE_PRIORITY + 1), [TOO_HIGH], id="value beyond the highest"),
         pytest.param(
-            make_priority_class("tier1", HIGHEST_USER_DEFINABLE_PRIORITY + 1), [TOO_HIGH], id="value beyond the highest"
-        ),
-        pytest.param(
-            make_priority_class("tier1", 1, preemption_policy="Sometimes"),
+            _class("tier1", 1, preemption_policy="Sometimes"),
             ['preemptionPolicy: Unsupported value: "Sometimes": supported values: "PreemptLowerPriority", "Never"'],
             id="unknown preemption policy",
         ),
         pytest.param(
-            make_priority_class("tier1", 1, preemption_policy=""),
+            _class("tier1", 1, preemption_policy=""),
             ["preemptionPolicy: Required value"],
             id="empty preemption policy",
         ),
@@ -319,13 +326,13 @@ def test_P1_refused_class(new: PriorityClass, problems: list[str]) -> None:
     ],
 )
 def test_P1_class_name_is_a_subdomain(name: str) -> None:
-    problems = validate_priority_class(make_priority_class(name, 1))
+    problems = validate_priority_class(_class(name, 1))
     assert len(problems) == 1
     assert str(problems[0]).startswith(f"metadata.name: Invalid value: {json.dumps(name)}: ")
 
 
 def test_P1_class_needs_a_name() -> None:
-    assert validate_priority_class(make_priority_class("", 1)) == (
+    assert validate_priority_class(_class("", 1)) == (
         ("metadata.name", "Required value: name or generateName is required"),
     )
 
@@ -340,34 +347,26 @@ def test_P1_classes_of_every_cluster_are_valid() -> None:
 
 
 def test_P1_all_problems_of_a_class_are_reported() -> None:
-    errors = validate_priority_class(
-        make_priority_class("Tier", HIGHEST_USER_DEFINABLE_PRIORITY + 1, preemption_policy="no")
-    )
+    errors = validate_priority_class(_class("Tier", HIGHEST_USER_DEFINABLE_PRIORITY + 1, preemption_policy="no"))
     assert [error.field for error in errors] == ["metadata.name", "value", "preemptionPolicy"]
 
 
-OLD = make_priority_class("tier1", 100)
+OLD = _class("tier1", 100)
 
 
 @pytest.mark.parametrize(
     ("new", "problems"),
     [
-        pytest.param(make_priority_class("tier1", 100), [], id="no change"),
-        pytest.param(make_priority_class("tier1", 100, global_default=True), [], id="change globalDefault"),
+        pytest.param(_class("tier1", 100), [], id="no change"),
+        pytest.param(_class("tier1", 100, global_default=True), [], id="change globalDefault"),
+        pytest.param(_class("tier1", 0), ["value: Forbidden: may not be changed in an update."], id="remove value"),
+        pytest.param(_class("tier1", 101), ["value: Forbidden: may not be changed in an update."], id="change value"),
         pytest.param(
-            make_priority_class("tier1", 0), ["value: Forbidden: may not be changed in an update."], id="remove value"
-        ),
-        pytest.param(
-            make_priority_class("tier1", 101), ["value: Forbidden: may not be changed in an update."], id="change value"
-        ),
-        pytest.param(
-            make_priority_class("tier1", 100, preemption_policy=NEVER),
+            _class("tier1", 100, preemption_policy=NEVER),
             ['preemptionPolicy: Invalid value: "Never": field is immutable'],
             id="change preemptionPolicy",
         ),
-        pytest.param(
-            make_priority_class("tier1", 100, preemption_policy=None), [], id="an absent policy is the default one"
-        ),
+        pytest.param(_class("tier1", 100, preemption_policy=None), [], id="an absent policy is the default one"),
     ],
 )
 def test_P1_class_update(new: PriorityClass, problems: list[str]) -> None:
@@ -378,25 +377,25 @@ def test_P1_class_update(new: PriorityClass, problems: list[str]) -> None:
     ("pod", "classes", "expected"),
     [
         pytest.param(
-            make_pod(priority_class_name="batch", priority=2000),
+            make_pod(priorityClassName="batch", priority=2000),
             [NEVER_CLASS],
             NEVER,
             id="pod with nil preemtpion policy",
         ),
         pytest.param(
-            make_pod(priority_class_name="nondefault1", preemption_policy=LOWER),
+            make_pod(priorityClassName="nondefault1", preemptionPolicy=LOWER),
             [NONDEFAULT],
             LOWER,
             id="pod with preemtpion policy that matches resolved preemtpion policy",
         ),
         pytest.param(
-            make_pod(priority_class_name="old"),
-            [make_priority_class("old", 1, preemption_policy=None)],
+            make_pod(priorityClassName="old"),
+            [_class("old", 1, preemption_policy=None)],
             LOWER,
             id="class without a policy preempts",
         ),
-        pytest.param(make_pod(preemption_policy=NEVER), [NEVER_DEFAULT], NEVER, id="the default class says Never"),
-        pytest.param(make_pod(preemption_policy=LOWER), [], LOWER, id="no class, the default policy repeated"),
+        pytest.param(make_pod(preemptionPolicy=NEVER), [NEVER_DEFAULT], NEVER, id="the default class says Never"),
+        pytest.param(make_pod(preemptionPolicy=LOWER), [], LOWER, id="no class, the default policy repeated"),
     ],
 )
 def test_P2_preemption_policy_of_a_new_pod(pod: Pod, classes: Sequence[PriorityClass], expected: str) -> None:
@@ -409,15 +408,15 @@ def test_P2_preemption_policy_of_a_new_pod(pod: Pod, classes: Sequence[PriorityC
     ("pod", "classes", "given", "computed"),
     [
         pytest.param(
-            make_pod(priority_class_name="nondefault1", priority=2000, preemption_policy=NEVER),
+            make_pod(priorityClassName="nondefault1", priority=2000, preemptionPolicy=NEVER),
             [NONDEFAULT],
             NEVER,
             LOWER,
             id="pod with preemtpion policy that does't matches resolved preemtpion policy",
         ),
-        pytest.param(make_pod(preemption_policy=NEVER), [], NEVER, LOWER, id="Never without a class that says so"),
+        pytest.param(make_pod(preemptionPolicy=NEVER), [], NEVER, LOWER, id="Never without a class that says so"),
         pytest.param(
-            make_pod(priority_class_name="batch", preemption_policy=LOWER),
+            make_pod(priorityClassName="batch", preemptionPolicy=LOWER),
             [NEVER_CLASS],
             LOWER,
             NEVER,
@@ -439,19 +438,29 @@ def test_P2_other_preemption_policy_than_the_class_is_refused(
     [
         pytest.param(make_pod(), False, False, False, id="not critical if not static, mirror or without a priority"),
         pytest.param(
-            make_pod(annotations={CONFIG_SOURCE: "file"}), False, True, True, id="critical pod with file source"
+            make_pod(metadata={"annotations": {CONFIG_SOURCE: "file"}}),
+            False,
+            True,
+            True,
+            id="critical pod with file source",
         ),
         pytest.param(
-            make_pod(annotations={CONFIG_SOURCE: "http"}), False, True, True, id="static pod with http source"
+            make_pod(metadata={"annotations": {CONFIG_SOURCE: "http"}}),
+            False,
+            True,
+            True,
+            id="static pod with http source",
         ),
         pytest.param(
-            make_pod(annotations={CONFIG_SOURCE: "api"}),
+            make_pod(metadata={"annotations": {CONFIG_SOURCE: "api"}}),
             False,
             False,
             False,
             id="not a critical pod with api server annotation",
         ),
-        pytest.param(make_pod(annotations=MIRROR), True, False, True, id="critical pod with mirror annotation"),
+        pytest.param(
+            make_pod(metadata={"annotations": MIRROR}), True, False, True, id="critical pod with mirror annotation"
+        ),
         pytest.param(
             make_pod(priority=SYSTEM_CRITICAL_PRIORITY), False, False, True, id="critical pod using system priority"
         ),
@@ -475,37 +484,37 @@ def test_Q2_critical_pods(pod: Pod, mirror: bool, static: bool, critical: bool) 
     ("pod", "expected"),
     [
         pytest.param(
-            make_pod(annotations={CONFIG_SOURCE: "file"}, priority_class_name=SYSTEM_NODE_CRITICAL),
+            make_pod(metadata={"annotations": {CONFIG_SOURCE: "file"}}, priorityClassName=SYSTEM_NODE_CRITICAL),
             True,
             id="critical pod with file source and systemNodeCritical",
         ),
         pytest.param(
-            make_pod(annotations=MIRROR, priority_class_name=SYSTEM_NODE_CRITICAL),
+            make_pod(metadata={"annotations": MIRROR}, priorityClassName=SYSTEM_NODE_CRITICAL),
             True,
             id="critical pod with mirror annotation and systemNodeCritical",
         ),
         pytest.param(
-            make_pod(priority=SYSTEM_CRITICAL_PRIORITY, priority_class_name=SYSTEM_NODE_CRITICAL),
+            make_pod(priority=SYSTEM_CRITICAL_PRIORITY, priorityClassName=SYSTEM_NODE_CRITICAL),
             True,
             id="critical pod using system priority and systemNodeCritical",
         ),
         pytest.param(
-            make_pod(priority=SYSTEM_CRITICAL_PRIORITY + 1000, priority_class_name=SYSTEM_NODE_CRITICAL),
+            make_pod(priority=SYSTEM_CRITICAL_PRIORITY + 1000, priorityClassName=SYSTEM_NODE_CRITICAL),
             True,
             id="critical pod using greater than system priority and systemNodeCritical",
         ),
         pytest.param(
-            make_pod(annotations={CONFIG_SOURCE: "api"}, priority_class_name=SYSTEM_NODE_CRITICAL),
+            make_pod(metadata={"annotations": {CONFIG_SOURCE: "api"}}, priorityClassName=SYSTEM_NODE_CRITICAL),
             False,
             id="not a critical pod with api server annotation and systemNodeCritical",
         ),
         pytest.param(
-            make_pod(priority_class_name=SYSTEM_NODE_CRITICAL),
+            make_pod(priorityClassName=SYSTEM_NODE_CRITICAL),
             False,
             id="not critical if not static, mirror or without a priority and systemNodeCritical",
         ),
         pytest.param(
-            make_pod(priority=SYSTEM_CRITICAL_PRIORITY, priority_class_name=SYSTEM_CLUSTER_CRITICAL),
+            make_pod(priority=SYSTEM_CRITICAL_PRIORITY, priorityClassName=SYSTEM_CLUSTER_CRITICAL),
             False,
             id="system-cluster-critical is not node-critical",
         ),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from podrules.api.features import Features
-from podrules.api.model.pod import Container, Pod, PodQOSClass
+from podrules.api.model.pod import Pod, PodQOSClass
 from podrules.pod.defaults import stored_pod
 from podrules.pod.qos import (
     FieldChange,
@@ -18,8 +18,10 @@ from podrules.pod.qos import (
     get_pod_qos,
     resize_rejection,
 )
-from tests.builders import make_container, make_pod, make_resources, make_sidecar, with_changes
+from tests.controlplane.client import Object
 from tests.features import around
+from tests.objects import make_pod, raw_container, raw_sidecar
+from tests.podrules.pod.changes import with_changes
 
 GUARANTEED, BURSTABLE, BEST_EFFORT = PodQOSClass.GUARANTEED, PodQOSClass.BURSTABLE, PodQOSClass.BEST_EFFORT
 NO_POD_LEVEL = Features.of_minor(33)
@@ -28,11 +30,11 @@ LARGE = {"cpu": "200m", "memory": "200Mi"}
 MORE = {"cpu": "300m", "memory": "300Mi"}
 
 
-def _equal(name: str = "app", amounts: Mapping[str, str] | None = None) -> Container:
-    return make_container(name, requests=amounts or SMALL, limits=amounts or SMALL)
+def _equal(name: str = "app", amounts: Mapping[str, str] | None = None) -> Object:
+    return raw_container(name, requests=amounts or SMALL, limits=amounts or SMALL)
 
 
-def _pod_of(*containers: Container) -> Pod:
+def _pod_of(*containers: Object) -> Pod:
     return make_pod(containers=containers)
 
 
@@ -41,15 +43,15 @@ def _pod_of(*containers: Container) -> Pod:
     [
         pytest.param(_pod_of(_equal()), GUARANTEED, id="guaranteed"),
         pytest.param(_pod_of(_equal("a"), _equal("b")), GUARANTEED, id="guaranteed-guaranteed"),
-        pytest.param(_pod_of(make_container("a"), make_container("b")), BEST_EFFORT, id="best-effort-best-effort"),
+        pytest.param(_pod_of(raw_container("a"), raw_container("b")), BEST_EFFORT, id="best-effort-best-effort"),
         pytest.param(make_pod(), BEST_EFFORT, id="best-effort"),
         pytest.param(
-            _pod_of(make_container("a"), make_container("b", requests={"cpu": "1"}, limits={"cpu": "2"})),
+            _pod_of(raw_container("a"), raw_container("b", requests={"cpu": "1"}, limits={"cpu": "2"})),
             BURSTABLE,
             id="best-effort-burstable",
         ),
         pytest.param(
-            _pod_of(make_container("a"), _equal("b", {"cpu": "10m", "memory": "100Mi"})),
+            _pod_of(raw_container("a"), _equal("b", {"cpu": "10m", "memory": "100Mi"})),
             BURSTABLE,
             id="best-effort-guaranteed",
         ),
@@ -61,14 +63,14 @@ def _pod_of(*containers: Container) -> Pod:
         pytest.param(make_pod(requests=SMALL), BURSTABLE, id="burstable-no-limits"),
         pytest.param(
             _pod_of(
-                make_container("a", requests={"cpu": "1", "memory": "100Mi"}, limits={"cpu": "2", "memory": "100Mi"}),
+                raw_container("a", requests={"cpu": "1", "memory": "100Mi"}, limits={"cpu": "2", "memory": "100Mi"}),
                 _equal("b"),
             ),
             BURSTABLE,
             id="burstable-guaranteed",
         ),
         pytest.param(
-            _pod_of(make_container("a", requests=SMALL, limits=LARGE), make_container("b", requests=SMALL)),
+            _pod_of(raw_container("a", requests=SMALL, limits=LARGE), raw_container("b", requests=SMALL)),
             BURSTABLE,
             id="burstable-unbounded-but-requests-match-limits",
         ),
@@ -92,8 +94,8 @@ def _pod_of(*containers: Container) -> Pod:
         ),
         pytest.param(
             make_pod(
-                init_containers=[
-                    make_container(
+                initContainers=[
+                    raw_container(
                         "init", requests={"cpu": "10m", "memory": "100Mi"}, limits={"cpu": "100m", "memory": "200Mi"}
                     )
                 ]
@@ -113,9 +115,7 @@ def _pod_of(*containers: Container) -> Pod:
         ),
         pytest.param(make_pod(limits=SMALL), BURSTABLE, id="limits alone, before defaulting"),
         pytest.param(
-            _pod_of(
-                make_container("a", requests=SMALL, limits=LARGE), make_container("b", requests=LARGE, limits=MORE)
-            ),
+            _pod_of(raw_container("a", requests=SMALL, limits=LARGE), raw_container("b", requests=LARGE, limits=MORE)),
             BURSTABLE,
             id="two containers below their limits by the same amount",
         ),
@@ -131,9 +131,9 @@ TEN = {"cpu": "10m", "memory": "100Mi"}
 @pytest.mark.parametrize(
     ("containers", "requests", "limits", "expected", "by_containers"),
     [
-        pytest.param([make_container()], TEN, TEN, GUARANTEED, BEST_EFFORT, id="guaranteed-with-pod-level-resources"),
+        pytest.param([raw_container()], TEN, TEN, GUARANTEED, BEST_EFFORT, id="guaranteed-with-pod-level-resources"),
         pytest.param(
-            [make_container(requests={"cpu": "3m", "memory": "10Mi"}, limits={"cpu": "5m", "memory": "20Mi"})],
+            [raw_container(requests={"cpu": "3m", "memory": "10Mi"}, limits={"cpu": "5m", "memory": "20Mi"})],
             TEN,
             TEN,
             GUARANTEED,
@@ -141,7 +141,7 @@ TEN = {"cpu": "10m", "memory": "100Mi"}
             id="guaranteed-with-pod-and-container-level-resources",
         ),
         pytest.param(
-            [make_container()],
+            [raw_container()],
             {"cpu": "10m", "memory": "10Mi"},
             {"cpu": "20m", "memory": "50Mi"},
             BURSTABLE,
@@ -157,7 +157,7 @@ TEN = {"cpu": "10m", "memory": "100Mi"}
             id="burstable-with-pod-and-container-level-resources",
         ),
         pytest.param(
-            [make_container(requests={"cpu": "5m", "memory": "10Mi"})],
+            [raw_container(requests={"cpu": "5m", "memory": "10Mi"})],
             {"cpu": "10m", "memory": "10Mi"},
             {},
             BURSTABLE,
@@ -166,7 +166,7 @@ TEN = {"cpu": "10m", "memory": "100Mi"}
         ),
         pytest.param(
             [
-                make_container("burstable", requests={"cpu": "5m", "memory": "10Mi"}),
+                raw_container("burstable", requests={"cpu": "5m", "memory": "10Mi"}),
                 _equal("guaranteed", {"cpu": "5m", "memory": "10Mi"}),
             ],
             {"cpu": "10m", "memory": "10Mi"},
@@ -177,18 +177,18 @@ TEN = {"cpu": "10m", "memory": "100Mi"}
         ),
         pytest.param([_equal()], {"cpu": "1"}, {"cpu": "1"}, BURSTABLE, GUARANTEED, id="one resource alone"),
         pytest.param(
-            [make_container(requests=SMALL)], {"cpu": "0"}, {"cpu": "0"}, BEST_EFFORT, BURSTABLE, id="set to zero"
+            [raw_container(requests=SMALL)], {"cpu": "0"}, {"cpu": "0"}, BEST_EFFORT, BURSTABLE, id="set to zero"
         ),
     ],
 )
 def test_Q1_pod_level_resources_decide_alone(
-    containers: Sequence[Container],
+    containers: Sequence[Object],
     requests: Mapping[str, str],
     limits: Mapping[str, str],
     expected: PodQOSClass,
     by_containers: PodQOSClass,
 ) -> None:
-    pod = make_pod(containers=containers, resources=make_resources(requests=requests, limits=limits))
+    pod = make_pod(containers=containers, resources={"requests": requests, "limits": limits})
     assert compute_pod_qos(pod) is expected
     assert explain_qos(pod).decided_by == "spec.resources"
     # Before 1.34 the field is ignored.
@@ -197,7 +197,7 @@ def test_Q1_pod_level_resources_decide_alone(
 
 
 def test_Q1_empty_pod_level_resources_decide_until_1_36() -> None:
-    pod = make_pod(containers=[_equal()], resources=make_resources())
+    pod = make_pod(containers=[_equal()], resources={})
     before, after = around("pod_level_resources_fix_kubelet_qos_class")
     assert compute_pod_qos(pod, features=before) is BEST_EFFORT
     assert explain_qos(pod, features=before).decided_by == "spec.resources"
@@ -206,9 +206,9 @@ def test_Q1_empty_pod_level_resources_decide_until_1_36() -> None:
 
 
 def test_Q1_ephemeral_containers_do_not_count() -> None:
-    debugger = make_container("debugger", requests={"cpu": "1"})
-    assert compute_pod_qos(make_pod(ephemeral_containers=[debugger])) is BEST_EFFORT
-    assert compute_pod_qos(make_pod(requests=SMALL, limits=SMALL, ephemeral_containers=[debugger])) is GUARANTEED
+    debugger = raw_container("debugger", requests={"cpu": "1"})
+    assert compute_pod_qos(make_pod(ephemeralContainers=[debugger])) is BEST_EFFORT
+    assert compute_pod_qos(make_pod(requests=SMALL, limits=SMALL, ephemeralContainers=[debugger])) is GUARANTEED
 
 
 @pytest.mark.parametrize(
@@ -216,11 +216,9 @@ def test_Q1_ephemeral_containers_do_not_count() -> None:
     [
         pytest.param(make_pod(limits=SMALL), BURSTABLE, GUARANTEED, id="limits alone"),
         pytest.param(make_pod(requests={"cpu": "100m"}, limits=SMALL), BURSTABLE, GUARANTEED, id="one request missing"),
+        pytest.param(make_pod(resources={"limits": SMALL}), BURSTABLE, GUARANTEED, id="pod-level limits alone"),
         pytest.param(
-            make_pod(resources=make_resources(limits=SMALL)), BURSTABLE, GUARANTEED, id="pod-level limits alone"
-        ),
-        pytest.param(
-            make_pod(requests={"cpu": "50m"}, resources=make_resources(limits=SMALL)),
+            make_pod(requests={"cpu": "50m"}, resources={"limits": SMALL}),
             BURSTABLE,
             BURSTABLE,
             id="pod-level limits, requests from the containers",
@@ -240,14 +238,14 @@ def test_Q1_manifest_and_stored_pod_may_differ(manifest: Pod, as_written: PodQOS
 
 
 def test_Q1_class_in_the_status_wins() -> None:
-    pod = make_pod(requests=SMALL, limits=SMALL, qos_class="Burstable")
+    pod = make_pod(requests=SMALL, limits=SMALL, status={"qosClass": "Burstable"})
     assert get_pod_qos(pod) is BURSTABLE
     assert compute_pod_qos(pod) is GUARANTEED
 
 
 @pytest.mark.parametrize("written", ["", "NoSuchClass"])
 def test_Q1_class_is_computed_where_the_status_has_none(written: str) -> None:
-    assert get_pod_qos(make_pod(requests=SMALL, limits=SMALL, qos_class=written)) is GUARANTEED
+    assert get_pod_qos(make_pod(requests=SMALL, limits=SMALL, status={"qosClass": written})) is GUARANTEED
 
 
 def test_Q1_explanation_of_guaranteed_has_nothing_to_change() -> None:
@@ -263,9 +261,9 @@ def test_Q1_explanation_names_deciding_container_field() -> None:
     pod = make_pod(
         containers=[
             _equal("web"),
-            make_container("log", requests={"cpu": "50m", "memory": "64Mi"}, limits={"cpu": "50m", "memory": "128Mi"}),
+            raw_container("log", requests={"cpu": "50m", "memory": "64Mi"}, limits={"cpu": "50m", "memory": "128Mi"}),
         ],
-        init_containers=[make_container("setup", requests={"cpu": "10m", "memory": "1Mi"}, limits={"memory": "1Mi"})],
+        initContainers=[raw_container("setup", requests={"cpu": "10m", "memory": "1Mi"}, limits={"memory": "1Mi"})],
     )
     explanation = explain_qos(pod)
     assert explanation.qos_class is BURSTABLE
@@ -280,7 +278,7 @@ def test_Q1_explanation_names_deciding_container_field() -> None:
 
 
 def test_Q1_explanation_names_the_pod_level_field() -> None:
-    pod = make_pod(resources=make_resources(requests={"cpu": "1", "memory": "1Gi"}, limits={"cpu": "2"}))
+    pod = make_pod(resources={"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2"}})
     explanation = explain_qos(pod)
     assert [(blocker.field, blocker.container) for blocker in explanation.blockers] == [
         ("spec.resources.requests.cpu", ""),
@@ -327,7 +325,7 @@ def test_Q1_explanation_names_the_pod_level_field() -> None:
             id="nothing set: any limits",
         ),
         pytest.param(
-            make_pod(containers=[_equal("a"), make_container("b", requests={"cpu": "1"}, limits=SMALL)]),
+            make_pod(containers=[_equal("a"), raw_container("b", requests={"cpu": "1"}, limits=SMALL)]),
             [
                 FieldChange("spec.containers[1].resources.requests.cpu", "1", "100m"),
                 FieldChange("spec.containers[1].resources.requests.memory", None, "100Mi"),
@@ -344,12 +342,12 @@ def test_Q1_smallest_change_to_guaranteed(pod: Pod, changes: list[FieldChange]) 
     ("pod", "spoilers"),
     [
         pytest.param(
-            make_pod(requests=SMALL, limits=SMALL, init_containers=[make_sidecar("mesh", requests=SMALL)]),
+            make_pod(requests=SMALL, limits=SMALL, initContainers=[raw_sidecar("mesh", requests=SMALL)]),
             ("mesh",),
             id="injected sidecar",
         ),
         pytest.param(
-            make_pod(requests=SMALL, limits=SMALL, init_containers=[make_container("mesh-init")]),
+            make_pod(requests=SMALL, limits=SMALL, initContainers=[raw_container("mesh-init")]),
             ("mesh-init",),
             id="injected init container without resources",
         ),
@@ -357,39 +355,34 @@ def test_Q1_smallest_change_to_guaranteed(pod: Pod, changes: list[FieldChange]) 
             make_pod(
                 requests=SMALL,
                 limits=SMALL,
-                init_containers=[_equal("setup"), make_sidecar("mesh"), make_container("certs", limits=SMALL)],
+                initContainers=[_equal("setup"), raw_sidecar("mesh"), raw_container("certs", limits=SMALL)],
             ),
             ("mesh", "certs"),
             id="all fields that prevent it, and no other",
         ),
         pytest.param(
-            make_pod(requests=SMALL, limits=LARGE, init_containers=[make_sidecar("mesh")]),
+            make_pod(requests=SMALL, limits=LARGE, initContainers=[raw_sidecar("mesh")]),
             (),
             id="without them it would be Burstable",
         ),
-        pytest.param(make_pod(init_containers=[make_sidecar("mesh", requests=SMALL)]), (), id="or BestEffort"),
+        pytest.param(make_pod(initContainers=[raw_sidecar("mesh", requests=SMALL)]), (), id="or BestEffort"),
         pytest.param(
-            make_pod(containers=[_equal("a"), make_container("b")], init_containers=[make_sidecar("mesh")]),
+            make_pod(containers=[_equal("a"), raw_container("b")], initContainers=[raw_sidecar("mesh")]),
             ("b", "mesh"),
             id="an app container prevents it too",
         ),
         pytest.param(
-            make_pod(containers=[_equal("app"), make_container("istio-proxy", requests=SMALL)]),
+            make_pod(containers=[_equal("app"), raw_container("istio-proxy", requests=SMALL)]),
             ("istio-proxy",),
             id="a sidecar injected beside the app",
         ),
         pytest.param(
-            make_pod(containers=[make_container("app", requests=SMALL), _equal("exporter")]),
+            make_pod(containers=[raw_container("app", requests=SMALL), _equal("exporter")]),
             (),
             id="the first container is the main one",
         ),
         pytest.param(
-            make_pod(
-                requests=SMALL,
-                limits=SMALL,
-                init_containers=[make_sidecar("mesh")],
-                resources=make_resources(requests=SMALL),
-            ),
+            make_pod(requests=SMALL, limits=SMALL, initContainers=[raw_sidecar("mesh")], resources={"requests": SMALL}),
             (),
             id="pod-level resources decide",
         ),
@@ -407,17 +400,15 @@ def test_Q1_fields_that_prevent_guaranteed(pod: Pod, spoilers: tuple[str, ...]) 
         pytest.param(
             make_pod(requests={"cpu": "0", "memory": "1Gi"}, limits={"memory": "1Gi"}), id="request of zero, no limit"
         ),
-        pytest.param(make_pod(limits=SMALL, init_containers=[make_sidecar()]), id="sidecar without resources"),
-        pytest.param(make_pod(resources=make_resources()), id="spec.resources is empty, containers ask nothing"),
+        pytest.param(make_pod(limits=SMALL, initContainers=[raw_sidecar()]), id="sidecar without resources"),
+        pytest.param(make_pod(resources={}), id="spec.resources is empty, containers ask nothing"),
+        pytest.param(make_pod(requests=SMALL, resources={}), id="spec.resources is empty, containers ask something"),
         pytest.param(
-            make_pod(requests=SMALL, resources=make_resources()), id="spec.resources is empty, containers ask something"
-        ),
-        pytest.param(
-            make_pod(requests={"cpu": "0"}, resources=make_resources()),
+            make_pod(requests={"cpu": "0"}, resources={}),
             id="spec.resources is empty, a container asks an explicit zero",
         ),
         pytest.param(
-            make_pod(requests=SMALL, resources=make_resources(requests={"cpu": "1"})),
+            make_pod(requests=SMALL, resources={"requests": {"cpu": "1"}}),
             id="spec.resources says nothing of memory, containers do",
         ),
     ],
@@ -486,7 +477,7 @@ REJECTED = "Pod QOS Class may not change as a result of resizing"
             id="Pod QoS change, burstable -> besteffort",
         ),
         pytest.param(
-            make_pod(requests=SMALL, qos_class="Guaranteed"),
+            make_pod(requests=SMALL, status={"qosClass": "Guaranteed"}),
             make_pod(requests=SMALL),
             f'spec: Invalid value: "Guaranteed": {REJECTED}',
             id="the stored class counts, not what the old resources give",
@@ -498,7 +489,7 @@ def test_Q1_resize_may_not_change_the_class(old: Pod, new: Pod, rejected: str | 
 
 
 def test_Q1_pod_level_resize_may_not_change_class() -> None:
-    old = make_pod(resources=make_resources(requests=SMALL, limits=SMALL))
-    new = make_pod(resources=make_resources(requests=SMALL, limits=LARGE))
+    old = make_pod(resources={"requests": SMALL, "limits": SMALL})
+    new = make_pod(resources={"requests": SMALL, "limits": LARGE})
     assert resize_rejection(old, new) == f'spec: Invalid value: "Guaranteed": {REJECTED}'
     assert resize_rejection(old, new, features=NO_POD_LEVEL) is None

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
-from msgspec.structs import replace
 
 from podrules.api.features import REFERENCE, Features
 from podrules.api.model.base import ResourceList
-from podrules.api.model.pod import Container, ContainerStatus, Pod, ResourceRequirements
+from podrules.api.model.pod import Pod
 from podrules.pod.resources import (
     PodResourcesOptions,
     SchedulerRequest,
@@ -27,7 +26,8 @@ from podrules.pod.resources import (
     scheduler_options,
     scheduler_request,
 )
-from tests.builders import make_container, make_container_status, make_pod, make_resources, make_sidecar
+from tests.controlplane.client import Object
+from tests.objects import make_pod, raw_container, raw_container_status, raw_sidecar
 
 DEFAULT = PodResourcesOptions()
 USE_STATUS = PodResourcesOptions(use_status_resources=True)
@@ -42,13 +42,13 @@ def _texts(amounts: ResourceList) -> dict[str, str]:
     return {name: str(amount) for name, amount in amounts.items()}
 
 
-def _cpu(name: str, amount: str) -> Container:
+def _cpu(name: str, amount: str) -> Object:
     """The same request and limit, so that one table serves both sums."""
-    return make_container(name, requests={"cpu": amount}, limits={"cpu": amount})
+    return raw_container(name, requests={"cpu": amount}, limits={"cpu": amount})
 
 
-def _sidecar(name: str, amount: str) -> Container:
-    return make_sidecar(name, requests={"cpu": amount}, limits={"cpu": amount})
+def _sidecar(name: str, amount: str) -> Object:
+    return raw_sidecar(name, requests={"cpu": amount}, limits={"cpu": amount})
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,8 @@ def _sidecar(name: str, amount: str) -> Container:
         ),
     ],
 )
-def test_Q4_phases_of_a_pod(
-    init_containers: Sequence[Container], containers: Sequence[Container], expected: str
-) -> None:
-    pod = make_pod(containers=containers, init_containers=init_containers)
+def test_Q4_phases_of_a_pod(init_containers: Sequence[Object], containers: Sequence[Object], expected: str) -> None:
+    pod = make_pod(containers=containers, initContainers=init_containers)
     assert _texts(pod_requests(pod)) == {"cpu": expected}
     assert _texts(pod_limits(pod)) == {"cpu": expected}
 
@@ -88,20 +86,20 @@ def test_Q4_phases_of_a_pod(
 def test_Q4_larger_phase_is_taken_resource_by_resource() -> None:
     pod = make_pod(
         requests={"cpu": "1", "memory": "4Gi"},
-        init_containers=[make_container("init", requests={"cpu": "2", "memory": "1Gi", "ephemeral-storage": "5Gi"})],
+        initContainers=[raw_container("init", requests={"cpu": "2", "memory": "1Gi", "ephemeral-storage": "5Gi"})],
     )
     assert _texts(pod_requests(pod)) == {"cpu": "2", "memory": "4Gi", "ephemeral-storage": "5Gi"}
 
 
 def test_Q4_equal_phases_keep_notation_of_app_containers() -> None:
     pod = make_pod(
-        requests={"memory": "1Gi"}, init_containers=[make_container("init", requests={"memory": "1073741824"})]
+        requests={"memory": "1Gi"}, initContainers=[raw_container("init", requests={"memory": "1073741824"})]
     )
     assert _texts(pod_requests(pod)) == {"memory": "1Gi"}
 
 
 def test_Q4_ephemeral_containers_ask_for_nothing() -> None:
-    pod = make_pod(requests={"cpu": "1"}, ephemeral_containers=[_cpu("debugger", "2")])
+    pod = make_pod(requests={"cpu": "1"}, ephemeralContainers=[_cpu("debugger", "2")])
     assert _texts(pod_requests(pod)) == {"cpu": "1"}
     assert _texts(pod_limits(pod)) == {}
 
@@ -118,7 +116,7 @@ def test_Q4_overhead_adds_to_requests_and_existing_limits(
 ) -> None:
     pod = make_pod(
         containers=[_cpu("a", "2"), _cpu("b", "3")],
-        init_containers=[_cpu("init", "2")],
+        initContainers=[_cpu("init", "2")],
         overhead={"cpu": "1", "memory": "1Gi"},
     )
     assert _texts(pod_requests(pod, options)) == requests
@@ -139,14 +137,14 @@ TWO_GI = {"cpu": "2", "memory": "2Gi"}
     [
         pytest.param(make_pod(), {}, id="no limited containers should result in no limits for the pod"),
         pytest.param(
-            make_pod(containers=[make_container("a", limits=TWO_GI), make_container("b")]),
+            make_pod(containers=[raw_container("a", limits=TWO_GI), raw_container("b")]),
             TWO_GI,
             id="one limited and one unlimited container should result in the limited container's limits for the pod",
         ),
         pytest.param(
             make_pod(
                 limits={"cpu": "1", "memory": "1Gi"},
-                init_containers=[make_container("a", limits=TWO_GI), make_container("b")],
+                initContainers=[raw_container("a", limits=TWO_GI), raw_container("b")],
             ),
             TWO_GI,
             id="one limited and one unlimited init container should result in the limited init container's limits "
@@ -160,8 +158,8 @@ def test_Q4_limits_of_partly_limited_pods(pod: Pod, expected: Mapping[str, str])
 
 def test_Q4_limits_in_force_by_container() -> None:
     pod = make_pod(
-        containers=[_cpu("a", "1"), make_container("b")],
-        init_containers=[_cpu("init-1", "5"), _sidecar("s1", "1"), _cpu("init-2", "5"), _sidecar("s2", "2")],
+        containers=[_cpu("a", "1"), raw_container("b")],
+        initContainers=[_cpu("init-1", "5"), _sidecar("s1", "1"), _cpu("init-2", "5"), _sidecar("s2", "2")],
     )
     assert [_texts(limits) for limits in container_limits(pod)] == [
         {"cpu": "1"},
@@ -183,64 +181,63 @@ HUGE_2MI, HUGE_1GI = "hugepages-2Mi", "hugepages-1Gi"
     ("pod", "options", "expected"),
     [
         pytest.param(
-            make_pod(resources=make_resources(requests={"memory": "2Mi"})),
+            make_pod(resources={"requests": {"memory": "2Mi"}}),
             NO_POD_LEVEL,
             {},
             id="pod level memory resource with SkipPodLevelResources true",
         ),
         pytest.param(
-            make_pod(resources=make_resources(requests={"memory": "2Mi"})),
+            make_pod(resources={"requests": {"memory": "2Mi"}}),
             DEFAULT,
             {"memory": "2Mi"},
             id="pod level memory resource with SkipPodLevelResources false",
         ),
         pytest.param(
-            make_pod(requests={"cpu": "2m"}, resources=make_resources(requests={"memory": "2Mi"})),
+            make_pod(requests={"cpu": "2m"}, resources={"requests": {"memory": "2Mi"}}),
             DEFAULT,
             {"memory": "2Mi", "cpu": "2m"},
             id="pod level memory and container level cpu resources with SkipPodLevelResources false",
         ),
         pytest.param(
-            make_pod(requests={"storage": "3Mi"}, resources=make_resources(requests={"storage": "2Mi"})),
+            make_pod(requests={"storage": "3Mi"}, resources={"requests": {"storage": "2Mi"}}),
             DEFAULT,
             {"storage": "3Mi"},
             id="pod level unsupported resources set at both pod-level and container-level "
             "with SkipPodLevelResources false",
         ),
         pytest.param(
-            make_pod(requests={"memory": "3Mi"}, resources=make_resources(requests={"storage": "2Mi"})),
+            make_pod(requests={"memory": "3Mi"}, resources={"requests": {"storage": "2Mi"}}),
             DEFAULT,
             {"memory": "3Mi"},
             id="pod level unsupported resources set at pod-level with SkipPodLevelResources false",
         ),
         pytest.param(
-            make_pod(requests=SMALL, resources=make_resources()),
+            make_pod(requests=SMALL, resources={}),
             DEFAULT,
             SMALL,
             id="only container level resources set with SkipPodLevelResources false",
         ),
         pytest.param(
-            make_pod(requests=SMALL, resources=make_resources(requests=LARGE)),
+            make_pod(requests=SMALL, resources={"requests": LARGE}),
             DEFAULT,
             LARGE,
             id="both container-level and pod-level resources set with SkipPodLevelResources false",
         ),
         pytest.param(
-            make_pod(requests=SMALL, init_containers=[make_container("init", requests=MEDIUM)]),
+            make_pod(requests=SMALL, initContainers=[raw_container("init", requests=MEDIUM)]),
             DEFAULT,
             MEDIUM,
             id="container-level resources and init container set with SkipPodLevelResources false",
         ),
         pytest.param(
-            make_pod(requests=SMALL, init_containers=[make_sidecar(requests=MEDIUM)]),
+            make_pod(requests=SMALL, initContainers=[raw_sidecar(requests=MEDIUM)]),
             DEFAULT,
             {"memory": "8Mi", "cpu": "6m"},
             id="container-level resources and sidecar container set with SkipPodLevelResources false",
         ),
         pytest.param(
             make_pod(
-                requests=SMALL,
-                init_containers=[make_sidecar(requests=MEDIUM), make_container("init", requests=LARGE)],
+                requests=SMALL, initContainers=[raw_sidecar(requests=MEDIUM), raw_container("init", requests=LARGE)]
             ),
             DEFAULT,
             {"memory": "11Mi", "cpu": "12m"},
@@ -249,8 +246,8 @@ HUGE_2MI, HUGE_1GI = "hugepages-2Mi", "hugepages-1Gi"
         pytest.param(
             make_pod(
                 requests=SMALL,
-                init_containers=[make_sidecar(requests=MEDIUM), make_container("init", requests=LARGE)],
-                resources=make_resources(requests={"memory": "15Mi", "cpu": "18m"}),
+                initContainers=[raw_sidecar(requests=MEDIUM), raw_container("init", requests=LARGE)],
+                resources={"requests": {"memory": "15Mi", "cpu": "18m"}},
             ),
             DEFAULT,
             {"memory": "15Mi", "cpu": "18m"},
@@ -258,7 +255,7 @@ HUGE_2MI, HUGE_1GI = "hugepages-2Mi", "hugepages-1Gi"
             "with SkipPodLevelResources false",
         ),
         pytest.param(
-            make_pod(resources=make_resources(requests={"memory": "10Mi", HUGE_2MI: "2Mi"}, limits={HUGE_2MI: "2Mi"})),
+            make_pod(resources={"requests": {"memory": "10Mi", HUGE_2MI: "2Mi"}, "limits": {HUGE_2MI: "2Mi"}}),
             DEFAULT,
             {"memory": "10Mi", HUGE_2MI: "2Mi"},
             id="pod-level resources, hugepage request/limit single page size",
@@ -267,7 +264,7 @@ HUGE_2MI, HUGE_1GI = "hugepages-2Mi", "hugepages-1Gi"
             make_pod(
                 requests={HUGE_2MI: "6Mi"},
                 limits={HUGE_2MI: "6Mi"},
-                resources=make_resources(requests={"cpu": "1", HUGE_2MI: "10Mi"}, limits={HUGE_2MI: "10Mi"}),
+                resources={"requests": {"cpu": "1", HUGE_2MI: "10Mi"}, "limits": {HUGE_2MI: "10Mi"}},
             ),
             DEFAULT,
             {"cpu": "1", HUGE_2MI: "10Mi"},
@@ -277,7 +274,7 @@ HUGE_2MI, HUGE_1GI = "hugepages-2Mi", "hugepages-1Gi"
             make_pod(
                 requests={"memory": "4Mi", HUGE_1GI: "1Gi"},
                 limits={HUGE_1GI: "1Gi"},
-                resources=make_resources(requests={"cpu": "1", HUGE_2MI: "10Mi"}, limits={HUGE_2MI: "10Mi"}),
+                resources={"requests": {"cpu": "1", HUGE_2MI: "10Mi"}, "limits": {HUGE_2MI: "10Mi"}},
             ),
             DEFAULT,
             {"cpu": "1", "memory": "4Mi", HUGE_2MI: "10Mi", HUGE_1GI: "1Gi"},
@@ -285,7 +282,7 @@ HUGE_2MI, HUGE_1GI = "hugepages-2Mi", "hugepages-1Gi"
             "between pod-level and container-level",
         ),
         pytest.param(
-            make_pod(resources=make_resources(requests={"cpu": "1"}), overhead={"cpu": "250m"}),
+            make_pod(resources={"requests": {"cpu": "1"}}, overhead={"cpu": "250m"}),
             DEFAULT,
             {"cpu": "1250m"},
             id="overhead comes on top of the pod level",
@@ -301,7 +298,7 @@ def test_Q4_pod_level_requests_replace_the_sum(
 def test_Q4_pod_level_limits_replace_the_sum() -> None:
     pod = make_pod(
         limits={"cpu": "5", "memory": "1Gi", "example.com/gpu": "1"},
-        resources=make_resources(limits={"cpu": "2", "ephemeral-storage": "1Gi"}),
+        resources={"limits": {"cpu": "2", "ephemeral-storage": "1Gi"}},
         overhead={"cpu": "1", "memory": "1Mi"},
     )
     assert _texts(pod_limits(pod)) == {"cpu": "3", "memory": "1025Mi", "example.com/gpu": "1"}
@@ -311,20 +308,18 @@ def test_Q4_pod_level_limits_replace_the_sum() -> None:
 def _resized(
     *, spec: str, actuated: str, allocated: str | None = None, infeasible: bool = False, sidecar: bool = False
 ) -> Pod:
-    status = make_container_status(
-        "resized", requests={"cpu": actuated}, allocated={} if allocated is None else {"cpu": allocated}
+    status = raw_container_status(
+        "resized", requests={"cpu": actuated}, allocatedResources={} if allocated is None else {"cpu": allocated}
     )
     if sidecar:
         return make_pod(
             containers=[],
-            init_containers=[make_sidecar("resized", requests={"cpu": spec})],
-            init_container_statuses=[status],
-            conditions=[INFEASIBLE] if infeasible else [],
+            initContainers=[raw_sidecar("resized", requests={"cpu": spec})],
+            status={"initContainerStatuses": [status], "conditions": [INFEASIBLE] if infeasible else []},
         )
     return make_pod(
-        containers=[make_container("resized", requests={"cpu": spec})],
-        container_statuses=[status],
-        conditions=[INFEASIBLE] if infeasible else [],
+        containers=[raw_container("resized", requests={"cpu": spec})],
+        status={"containerStatuses": [status], "conditions": [INFEASIBLE] if infeasible else []},
     )
 
 
@@ -363,12 +358,14 @@ def test_Q4_resize_counts_highest_of_three_requests(pod: Pod, expected: str, wit
 def test_Q4_resize_takes_the_maximum_of_three_for_each_resource() -> None:
     pod = make_pod(
         requests={"cpu": "30m", "memory": "20M", "ephemeral-storage": "10G"},
-        container_statuses=[
-            make_container_status(
-                requests={"cpu": "10m", "memory": "30M", "ephemeral-storage": "20G"},
-                allocated={"cpu": "20m", "memory": "10M", "ephemeral-storage": "30G"},
-            )
-        ],
+        status={
+            "containerStatuses": [
+                raw_container_status(
+                    requests={"cpu": "10m", "memory": "30M", "ephemeral-storage": "20G"},
+                    allocatedResources={"cpu": "20m", "memory": "10M", "ephemeral-storage": "30G"},
+                )
+            ]
+        },
     )
     assert _texts(pod_requests(pod, USE_STATUS)) == {"cpu": "30m", "memory": "30M", "ephemeral-storage": "30G"}
 
@@ -376,8 +373,7 @@ def test_Q4_resize_takes_the_maximum_of_three_for_each_resource() -> None:
 def test_Q4_deferred_resize_still_counts_the_spec() -> None:
     pod = make_pod(
         requests={"cpu": "4"},
-        container_statuses=[make_container_status(requests={"cpu": "2"})],
-        conditions=[DEFERRED],
+        status={"containerStatuses": [raw_container_status(requests={"cpu": "2"})], "conditions": [DEFERRED]},
     )
     assert _texts(pod_requests(pod, USE_STATUS)) == {"cpu": "4"}
 
@@ -386,14 +382,14 @@ def test_Q4_deferred_resize_still_counts_the_spec() -> None:
     "pod",
     [
         pytest.param(
-            make_pod(container_statuses=[make_container_status(requests={"cpu": "2"})]),
+            make_pod(status={"containerStatuses": [raw_container_status(requests={"cpu": "2"})]}),
             id="regularcontainers with empty requests, but status with non-empty requests",
         ),
         pytest.param(
             make_pod(
                 containers=[],
-                init_containers=[make_sidecar()],
-                init_container_statuses=[make_container_status("sidecar", requests={"cpu": "2"})],
+                initContainers=[raw_sidecar()],
+                status={"initContainerStatuses": [raw_container_status("sidecar", requests={"cpu": "2"})]},
             ),
             id="always-restart init containers with empty requests, but status with non-empty requests",
         ),
@@ -406,8 +402,8 @@ def test_Q4_status_counts_where_the_spec_asks_nothing(pod: Pod) -> None:
 
 def test_Q4_status_of_an_init_container_that_ends_is_not_counted() -> None:
     pod = make_pod(
-        init_containers=[make_container("init", requests={"cpu": "1"}, limits={"cpu": "1"})],
-        init_container_statuses=[make_container_status("init", requests={"cpu": "3"}, limits={"cpu": "3"})],
+        initContainers=[raw_container("init", requests={"cpu": "1"}, limits={"cpu": "1"})],
+        status={"initContainerStatuses": [raw_container_status("init", requests={"cpu": "3"}, limits={"cpu": "3"})]},
     )
     assert _texts(pod_requests(pod, USE_STATUS)) == {"cpu": "1"}
     assert _texts(pod_limits(pod, USE_STATUS)) == {"cpu": "1"}
@@ -422,11 +418,13 @@ def test_Q4_status_of_an_init_container_that_ends_is_not_counted() -> None:
     ],
 )
 def test_Q4_limits_of_a_resize_in_flight(spec: str, actuated: str, options: PodResourcesOptions, expected: str) -> None:
-    app = make_pod(limits={"memory": spec}, container_statuses=[make_container_status(limits={"memory": actuated})])
+    app = make_pod(
+        limits={"memory": spec}, status={"containerStatuses": [raw_container_status(limits={"memory": actuated})]}
+    )
     sidecar = make_pod(
         containers=[],
-        init_containers=[make_sidecar(limits={"memory": spec})],
-        init_container_statuses=[make_container_status("sidecar", limits={"memory": actuated})],
+        initContainers=[raw_sidecar(limits={"memory": spec})],
+        status={"initContainerStatuses": [raw_container_status("sidecar", limits={"memory": actuated})]},
     )
     assert _texts(pod_limits(app, options)) == {"memory": expected}
     assert _texts(pod_limits(sidecar, options)) == {"memory": expected}
@@ -435,18 +433,19 @@ def test_Q4_limits_of_a_resize_in_flight(spec: str, actuated: str, options: PodR
 def test_Q4_limits_of_an_infeasible_resize_are_the_actuated_ones() -> None:
     pod = make_pod(
         limits={"memory": "4Gi"},
-        container_statuses=[make_container_status(limits={"memory": "1Gi"})],
-        conditions=[INFEASIBLE],
+        status={"containerStatuses": [raw_container_status(limits={"memory": "1Gi"})], "conditions": [INFEASIBLE]},
     )
     assert _texts(pod_limits(pod, USE_STATUS)) == {"memory": "1Gi"}
 
 
 def _pod_resize(*conditions: Mapping[str, str]) -> Pod:
     return make_pod(
-        resources=make_resources(requests={"cpu": "4"}, limits={"cpu": "8"}),
-        status_resources=make_resources(requests={"cpu": "2"}, limits={"cpu": "6"}),
-        allocated_resources={"cpu": "3"},
-        conditions=conditions,
+        resources={"requests": {"cpu": "4"}, "limits": {"cpu": "8"}},
+        status={
+            "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "6"}},
+            "allocatedResources": {"cpu": "3"},
+            "conditions": conditions,
+        },
     )
 
 
@@ -466,8 +465,8 @@ def test_Q4_resize_of_pod_level_resources(
     assert _texts(pod_limits(pod, options)) == {"cpu": limit_cpu}
 
 
-RESIZED = make_container_status(
-    requests={"cpu": "2"}, limits={"cpu": "4"}, allocated={"cpu": "3", "example.com/gpu": "1"}
+RESIZED = raw_container_status(
+    requests={"cpu": "2"}, limits={"cpu": "4"}, allocatedResources={"cpu": "3", "example.com/gpu": "1"}
 )
 
 
@@ -476,7 +475,7 @@ RESIZED = make_container_status(
     [
         pytest.param([], {"cpu": "1", "memory": "1Gi"}, {"cpu": "8"}, id="nothing reported"),
         pytest.param(
-            [make_container_status(requests={"cpu": "2"}, limits={"cpu": "4"})],
+            [raw_container_status(requests={"cpu": "2"}, limits={"cpu": "4"})],
             {"cpu": "1", "memory": "1Gi"},
             {"cpu": "8"},
             id="nothing granted",
@@ -488,29 +487,31 @@ RESIZED = make_container_status(
             id="requests that are granted, limits that are in force",
         ),
         pytest.param(
-            [replace(RESIZED, resources=None)],
+            [RESIZED | {"resources": None}],
             {"cpu": "3", "memory": "1Gi", "example.com/gpu": "1"},
             {"cpu": "8"},
             id="limits that are not reported",
         ),
         pytest.param(
-            [replace(RESIZED, name="other")], {"cpu": "1", "memory": "1Gi"}, {"cpu": "8"}, id="another container"
+            [RESIZED | {"name": "other"}], {"cpu": "1", "memory": "1Gi"}, {"cpu": "8"}, id="another container"
         ),
     ],
 )
 def test_Q4_pod_with_resources_granted_by_kubelet(
-    status: Sequence[ContainerStatus], requests: Mapping[str, str], limits: Mapping[str, str]
+    status: Sequence[Object], requests: Mapping[str, str], limits: Mapping[str, str]
 ) -> None:
-    container = make_container(requests={"cpu": "1", "memory": "1Gi"}, limits={"cpu": "8"})
-    granted = allocated_pod(make_pod(containers=[container], container_statuses=status)).spec.containers[0]
+    container = raw_container(requests={"cpu": "1", "memory": "1Gi"}, limits={"cpu": "8"})
+    granted = allocated_pod(make_pod(containers=[container], status={"containerStatuses": status})).spec.containers[0]
     assert _texts(granted.resources.requests) == requests
     assert _texts(granted.resources.limits) == limits
 
 
 def test_Q4_init_containers_are_granted_resizes() -> None:
-    init = [make_sidecar("mesh", requests={"cpu": "1"}), make_container("setup", requests={"cpu": "1"})]
-    statuses = [replace(RESIZED, name="mesh"), replace(RESIZED, name="setup")]
-    mesh, setup = allocated_pod(make_pod(init_containers=init, init_container_statuses=statuses)).spec.init_containers
+    init = [raw_sidecar("mesh", requests={"cpu": "1"}), raw_container("setup", requests={"cpu": "1"})]
+    statuses = [RESIZED | {"name": "mesh"}, RESIZED | {"name": "setup"}]
+    mesh, setup = allocated_pod(
+        make_pod(initContainers=init, status={"initContainerStatuses": statuses})
+    ).spec.init_containers
     assert str(mesh.resources.requests["cpu"]) == "3"
     assert str(setup.resources.requests["cpu"]) == "3"
 
@@ -522,27 +523,25 @@ EPHEMERAL = {"ephemeral-storage": "1Mi"}
     ("resources", "requests_set", "limits_set"),
     [
         pytest.param(None, False, False, id="nil resources struct"),
-        pytest.param(make_resources(), False, False, id="empty resources struct"),
-        pytest.param(make_resources(requests={"memory": "100Mi"}), True, False, id="only resource requests set"),
-        pytest.param(make_resources(requests=EPHEMERAL), False, False, id="only unsupported resource requests set"),
-        pytest.param(make_resources(limits=EPHEMERAL), False, False, id="only unsupported resource limits set"),
+        pytest.param({}, False, False, id="empty resources struct"),
+        pytest.param({"requests": {"memory": "100Mi"}}, True, False, id="only resource requests set"),
+        pytest.param({"requests": EPHEMERAL}, False, False, id="only unsupported resource requests set"),
+        pytest.param({"limits": EPHEMERAL}, False, False, id="only unsupported resource limits set"),
         pytest.param(
-            make_resources(requests={**EPHEMERAL, "cpu": "1m"}),
+            {"requests": {**EPHEMERAL, "cpu": "1m"}},
             True,
             False,
             id="unsupported and suported resources requests set",
         ),
         pytest.param(
-            make_resources(limits={**EPHEMERAL, "cpu": "1m"}),
+            {"limits": {**EPHEMERAL, "cpu": "1m"}},
             False,
             True,
             id="unsupported and suported resources limits set",
         ),
     ],
 )
-def test_Q4_whether_pod_level_resources_are_set(
-    resources: ResourceRequirements | None, requests_set: bool, limits_set: bool
-) -> None:
+def test_Q4_whether_pod_level_resources_are_set(resources: Object | None, requests_set: bool, limits_set: bool) -> None:
     pod = make_pod(resources=resources)
     assert is_pod_level_requests_set(pod) is requests_set
     assert is_pod_level_limits_set(pod) is limits_set
@@ -592,7 +591,7 @@ MI = 1024 * 1024
             id="1X container with requests",
         ),
         pytest.param(
-            make_pod(containers=[make_container("a", requests={"cpu": "500m", "memory": "500M"}), make_container("b")]),
+            make_pod(containers=[raw_container("a", requests={"cpu": "500m", "memory": "500M"}), raw_container("b")]),
             SchedulerRequest(500, 500_000_000, 0, {}, 600, 500_000_000 + 200 * MI),
             id="each container without requests counts",
         ),
@@ -602,7 +601,7 @@ MI = 1024 * 1024
             id="a request of zero is a request",
         ),
         pytest.param(
-            make_pod(resources=make_resources(requests={"cpu": "2"})),
+            make_pod(resources={"requests": {"cpu": "2"}}),
             SchedulerRequest(2000, 0, 0, {}, 2000, 200 * MI),
             id="pod-level request of one resource",
         ),
@@ -661,7 +660,7 @@ def test_Q4_resources_that_the_scheduler_counts_by_name(name: str, counted: bool
 
 
 def test_Q4_old_scheduler_ignores_pod_level_resources() -> None:
-    pod = make_pod(requests={"cpu": "1", "memory": "1"}, resources=make_resources(requests={"cpu": "2", "memory": "2"}))
+    pod = make_pod(requests={"cpu": "1", "memory": "1"}, resources={"requests": {"cpu": "2", "memory": "2"}})
     assert scheduler_request(pod, Features.of_minor(33)) == SchedulerRequest(1000, 1, 0, {}, 1000, 1)
     assert scheduler_request(pod, REFERENCE) == SchedulerRequest(2000, 2, 0, {}, 2000, 2)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podrules.api.model.pod import Container, Pod
+from podrules.api.model.pod import Pod
 from podrules.ending.deleted_pod import StopPlan, stop_plan
 from podrules.pod.termination import (
     ContainerKillReason,
@@ -22,7 +22,8 @@ from podrules.pod.termination import (
     set_termination_grace_period,
     termination_order,
 )
-from tests.builders import make_container, make_pod, make_sidecar
+from tests.controlplane.client import Object
+from tests.objects import make_pod, raw_container, raw_sidecar
 from tests.restated.termination import DeleteOptions, DeleteOutcome, before_delete
 
 NOW = 1_000_000.0
@@ -31,14 +32,12 @@ EXEC: Mapping[str, Any] = {"exec": {"command": ["drain"]}}
 HTTP_GET: Mapping[str, Any] = {"httpGet": {"path": "/drain", "port": 80}}
 
 
-def _running(*, grace: int | None = 30, containers: list[Container] | None = None, **more: Any) -> Pod:
-    return make_pod(
-        node_name="node-1", phase="Running", termination_seconds=grace, containers=containers, name="web", **more
-    )
+def _running(*, grace: int | None = 30, **more: Any) -> Pod:
+    return make_pod(nodeName="node-1", terminationGracePeriodSeconds=grace, status={"phase": "Running"}, **more)
 
 
 def _deleting(current: int | None) -> Pod:
-    return _running(deletion_seconds=current)
+    return _running(metadata={"deletionGracePeriodSeconds": current})
 
 
 def _delete(pod: Pod, seconds: int | None = None, *, due_in: float | None = None) -> DeleteOutcome:
@@ -55,23 +54,25 @@ def _delete(pod: Pod, seconds: int | None = None, *, due_in: float | None = None
     ("pod", "option", "seconds", "source"),
     [
         pytest.param(
-            make_pod(node_name="something", phase="Pending"),
+            make_pod(nodeName="something", status={"phase": "Pending"}),
             30,
             30,
             GraceSource.OPTION,
             id="in pending phase with has node name",
         ),
         pytest.param(
-            make_pod(node_name="something", phase="Failed"),
+            make_pod(nodeName="something", status={"phase": "Failed"}),
             30,
             0,
             GraceSource.FINISHED,
             id="in failed phase with has node name",
         ),
-        pytest.param(make_pod(phase="Pending"), 30, 0, GraceSource.NOT_SCHEDULED, id="in failed phase"),
-        pytest.param(make_pod(phase="Succeeded"), 30, 0, GraceSource.NOT_SCHEDULED, id="in succeeded phase"),
+        pytest.param(make_pod(status={"phase": "Pending"}), 30, 0, GraceSource.NOT_SCHEDULED, id="in failed phase"),
         pytest.param(
-            make_pod(node_name="something", phase="Succeeded", termination_seconds=30),
+            make_pod(status={"phase": "Succeeded"}), 30, 0, GraceSource.NOT_SCHEDULED, id="in succeeded phase"
+        ),
+        pytest.param(
+            make_pod(nodeName="something", terminationGracePeriodSeconds=30, status={"phase": "Succeeded"}),
             None,
             0,
             GraceSource.FINISHED,
@@ -79,7 +80,7 @@ def _delete(pod: Pod, seconds: int | None = None, *, due_in: float | None = None
         ),
         pytest.param(make_pod(), 30, 0, GraceSource.NOT_SCHEDULED, id="no phase"),
         pytest.param(
-            make_pod(node_name="something", termination_seconds=-1),
+            make_pod(nodeName="something", terminationGracePeriodSeconds=-1),
             None,
             1,
             GraceSource.NEGATIVE,
@@ -87,7 +88,7 @@ def _delete(pod: Pod, seconds: int | None = None, *, due_in: float | None = None
         ),
         pytest.param(_running(), -5, 1, GraceSource.NEGATIVE, id="negative option"),
         pytest.param(
-            make_pod(termination_seconds=-1), None, 0, GraceSource.NOT_SCHEDULED, id="negative, not scheduled"
+            make_pod(terminationGracePeriodSeconds=-1), None, 0, GraceSource.NOT_SCHEDULED, id="negative, not scheduled"
         ),
         pytest.param(_running(grace=7), None, 7, GraceSource.SPEC, id="the spec"),
         pytest.param(_running(grace=7), 60, 60, GraceSource.OPTION, id="the option may be longer than the spec"),
@@ -101,7 +102,7 @@ def test_T1_grace_period_of_a_first_delete(pod: Pod, option: int | None, seconds
 
 
 def test_T1_first_delete_marks_the_object() -> None:
-    assert _delete(_running(grace=30, generation=4)) == DeleteOutcome(
+    assert _delete(_running(grace=30, metadata={"generation": 4})) == DeleteOutcome(
         graceful=True,
         option_seconds=30,
         deletion_grace_period_seconds=30,
@@ -111,11 +112,11 @@ def test_T1_first_delete_marks_the_object() -> None:
 
 
 def test_T1_first_delete_leaves_an_unset_generation() -> None:
-    assert _delete(_running(generation=0)).generation == 0
+    assert _delete(_running(metadata={"generation": 0})).generation == 0
 
 
 def test_T1_first_delete_of_finished_pod_has_no_grace() -> None:
-    outcome = _delete(make_pod(node_name="node-1", phase="Succeeded", termination_seconds=30), 60)
+    outcome = _delete(make_pod(nodeName="node-1", terminationGracePeriodSeconds=30, status={"phase": "Succeeded"}), 60)
     assert (outcome.option_seconds, outcome.deletion_grace_period_seconds, outcome.deletion_time) == (0, 0, NOW)
 
 
@@ -174,7 +175,7 @@ def test_T1_deletion_time_after_a_second_delete(
 
 
 def test_T1_second_delete_leaves_the_generation() -> None:
-    pod = _running(deletion_seconds=60, generation=4)
+    pod = _running(metadata={"deletionGracePeriodSeconds": 60, "generation": 4})
     assert [_delete(pod, asked, due_in=60).generation for asked in (None, 5, 90)] == [4, 4, 4]
 
 
@@ -204,7 +205,7 @@ def test_T1_second_delete_leaves_the_generation() -> None:
     ],
 )
 def test_T1_preconditions(options: DeleteOptions, error: str | None) -> None:
-    outcome = before_delete(_running(uid="u1", resource_version="7"), options, now=NOW, deletion_time=None)
+    outcome = before_delete(_running(uid="u1", metadata={"resourceVersion": "7"}), options, now=NOW, deletion_time=None)
     assert outcome.error == error
     assert outcome.graceful is (error is None)
 
@@ -216,9 +217,13 @@ def test_T1_preconditions(options: DeleteOptions, error: str | None) -> None:
         pytest.param(_running(), 1, False, True, id="grace period of 1"),
         pytest.param(_running(), 0, True, True, id="force: the object goes, processes may run on"),
         pytest.param(_running(grace=0), None, True, True, id="the pod's own period is 0"),
-        pytest.param(make_pod(termination_seconds=30), None, True, False, id="not scheduled"),
+        pytest.param(make_pod(terminationGracePeriodSeconds=30), None, True, False, id="not scheduled"),
         pytest.param(
-            make_pod(node_name="node-1", phase="Failed", termination_seconds=30), None, True, False, id="finished"
+            make_pod(nodeName="node-1", terminationGracePeriodSeconds=30, status={"phase": "Failed"}),
+            None,
+            True,
+            False,
+            id="finished",
         ),
     ],
 )
@@ -230,7 +235,7 @@ def test_T1_what_a_delete_removes(pod: Pod, option: int | None, at_once: bool, p
 
 def test_T1_finalizer_keeps_the_object_of_a_forced_delete() -> None:
     # Every pod of a Job has it until the Job controller has counted the pod.
-    pod = _running(finalizers=["batch.kubernetes.io/job-tracking"])
+    pod = _running(metadata={"finalizers": ["batch.kubernetes.io/job-tracking"]})
     assert not stop_plan(pod, 0).object_removed_at_once
 
 
@@ -253,7 +258,7 @@ def test_T1_finalizer_keeps_the_object_of_a_forced_delete() -> None:
 def test_T2_pod_workers_first_period(
     spec: int | None, deletion: int | None, override: int | None, expected: int
 ) -> None:
-    pod = _running(grace=spec, deletion_seconds=deletion)
+    pod = _running(grace=spec, metadata={"deletionGracePeriodSeconds": deletion})
     assert effective_grace_period(pod, override_seconds=override) == (expected, False)
 
 
@@ -272,22 +277,24 @@ def test_T2_pod_workers_first_period(
 def test_T2_pod_workers_period_only_decreases(
     deletion: int | None, override: int | None, known: int, expected: tuple[int, bool]
 ) -> None:
-    pod = _running(grace=90, deletion_seconds=deletion)
+    pod = _running(grace=90, metadata={"deletionGracePeriodSeconds": deletion})
     assert effective_grace_period(pod, known_seconds=known, override_seconds=override) == expected
 
 
 STARTUP, LIVENESS = ContainerKillReason.STARTUP_PROBE, ContainerKillReason.LIVENESS_PROBE
 UNKNOWN, POST_START = ContainerKillReason.UNKNOWN, ContainerKillReason.FAILED_POST_START_HOOK
-BOTH_PROBES = make_container(startup_seconds=10, liveness_seconds=30)
+BOTH_PROBES = raw_container(
+    startupProbe={"terminationGracePeriodSeconds": 10}, livenessProbe={"terminationGracePeriodSeconds": 30}
+)
 
 
 @pytest.mark.parametrize(
     ("container", "spec", "deletion", "reason", "expected"),
     [
-        pytest.param(make_container(), None, None, UNKNOWN, 2, id="default termination grace period"),
-        pytest.param(make_container(), 60, None, UNKNOWN, 60, id="use pod termination grace period"),
+        pytest.param(raw_container(), None, None, UNKNOWN, 2, id="default termination grace period"),
+        pytest.param(raw_container(), 60, None, UNKNOWN, 60, id="use pod termination grace period"),
         pytest.param(
-            make_container(liveness_seconds=10),
+            raw_container(livenessProbe={"terminationGracePeriodSeconds": 10}),
             60,
             None,
             LIVENESS,
@@ -295,7 +302,7 @@ BOTH_PROBES = make_container(startup_seconds=10, liveness_seconds=30)
             id="liveness probe overrides pod termination grace period",
         ),
         pytest.param(
-            make_container(startup_seconds=10),
+            raw_container(startupProbe={"terminationGracePeriodSeconds": 10}),
             60,
             None,
             STARTUP,
@@ -303,7 +310,7 @@ BOTH_PROBES = make_container(startup_seconds=10, liveness_seconds=30)
             id="startup probe overrides pod termination grace period",
         ),
         pytest.param(
-            make_container(startup_seconds=60),
+            raw_container(startupProbe={"terminationGracePeriodSeconds": 60}),
             10,
             None,
             STARTUP,
@@ -311,7 +318,7 @@ BOTH_PROBES = make_container(startup_seconds=10, liveness_seconds=30)
             id="startup probe overrides pod termination grace period, probe period > pod period",
         ),
         pytest.param(
-            make_container(liveness_seconds=60),
+            raw_container(livenessProbe={"terminationGracePeriodSeconds": 60}),
             10,
             None,
             LIVENESS,
@@ -319,7 +326,7 @@ BOTH_PROBES = make_container(startup_seconds=10, liveness_seconds=30)
             id="liveness probe overrides pod termination grace period, probe period > pod period",
         ),
         pytest.param(
-            make_container(liveness_seconds=10),
+            raw_container(livenessProbe={"terminationGracePeriodSeconds": 10}),
             60,
             None,
             UNKNOWN,
@@ -327,7 +334,7 @@ BOTH_PROBES = make_container(startup_seconds=10, liveness_seconds=30)
             id="non-liveness probe failure, use pod termination grace period",
         ),
         pytest.param(
-            make_container(startup_seconds=10),
+            raw_container(startupProbe={"terminationGracePeriodSeconds": 10}),
             60,
             None,
             UNKNOWN,
@@ -344,17 +351,24 @@ BOTH_PROBES = make_container(startup_seconds=10, liveness_seconds=30)
             BOTH_PROBES, 60, None, LIVENESS, 30, id="all three grace periods set, use liveness termination grace period"
         ),
         pytest.param(BOTH_PROBES, 60, None, POST_START, 60, id="failed postStart hook"),
-        pytest.param(make_container(liveness_seconds=10), 60, None, STARTUP, 60, id="the other probe's period"),
+        pytest.param(
+            raw_container(livenessProbe={"terminationGracePeriodSeconds": 10}),
+            60,
+            None,
+            STARTUP,
+            60,
+            id="the other probe's period",
+        ),
         pytest.param(BOTH_PROBES, 60, 20, LIVENESS, 20, id="a deletion comes before the probe"),
         pytest.param(BOTH_PROBES, 60, 0, LIVENESS, 0, id="also one of zero"),
         pytest.param(BOTH_PROBES, None, None, LIVENESS, 2, id="a probe's period needs one in the spec"),
     ],
 )
 def test_T2_period_of_a_container(
-    container: Container, spec: int | None, deletion: int | None, reason: ContainerKillReason, expected: int
+    container: Object, spec: int | None, deletion: int | None, reason: ContainerKillReason, expected: int
 ) -> None:
-    pod = _running(grace=spec, deletion_seconds=deletion, containers=[container])
-    assert set_termination_grace_period(pod, container, reason) == expected
+    pod = _running(grace=spec, metadata={"deletionGracePeriodSeconds": deletion}, containers=[container])
+    assert set_termination_grace_period(pod, pod.spec.containers[0], reason) == expected
 
 
 @pytest.mark.parametrize(
@@ -381,22 +395,22 @@ def test_T3_time_between_sigterm_and_sigkill(seconds: int, pre_stop: int, waited
     ("pod", "order"),
     [
         pytest.param(
-            make_pod(containers=[make_container("main")], init_containers=[make_sidecar("init")]),
+            make_pod(containers=[raw_container("main")], initContainers=[raw_sidecar("init")]),
             (("main",), ("init",)),
             id="TestTerminationOrderingSidecarStopAfterMain",
         ),
         pytest.param(
             make_pod(
-                containers=[make_container("main")],
-                init_containers=[make_sidecar("sc1"), make_sidecar("sc2"), make_sidecar("sc3")],
+                containers=[raw_container("main")],
+                initContainers=[raw_sidecar("sc1"), raw_sidecar("sc2"), raw_sidecar("sc3")],
             ),
             (("main",), ("sc3",), ("sc2",), ("sc1",)),
             id="TestTerminationOrderingSidecarsInReverseOrder",
         ),
         pytest.param(
             make_pod(
-                containers=[make_container("a"), make_container("b")],
-                init_containers=[make_container("setup"), make_sidecar("mesh"), make_container("migrate")],
+                containers=[raw_container("a"), raw_container("b")],
+                initContainers=[raw_container("setup"), raw_sidecar("mesh"), raw_container("migrate")],
             ),
             (("a", "b"), ("mesh",)),
             id="app containers at once, init containers that ended not at all",
@@ -427,7 +441,7 @@ def _times(plan: StopPlan) -> dict[str, tuple[int, int, int]]:
 def test_T3_hooks_come_before_sigterm(
     pre_stop: Mapping[str, Any] | None, grace: int, hook: str | None, times: tuple[int, int, int]
 ) -> None:
-    plan = stop_plan(_running(grace=grace, containers=[make_container(pre_stop=pre_stop)]))
+    plan = stop_plan(_running(grace=grace, containers=[raw_container(lifecycle={"preStop": pre_stop})]))
     assert plan.containers[0].pre_stop == hook
     assert _times(plan) == {"app": times}
     assert plan.sigkill_latest == times[2]
@@ -436,8 +450,8 @@ def test_T3_hooks_come_before_sigterm(
 def test_T3_sidecar_s_hook_starts_at_once_and_takes_its_own_time() -> None:
     pod = _running(
         grace=45,
-        containers=[make_container(pre_stop=EXEC)],
-        init_containers=[make_sidecar("proxy", pre_stop={"sleep": {"seconds": 10}}), make_sidecar("logs")],
+        containers=[raw_container(lifecycle={"preStop": EXEC})],
+        initContainers=[raw_sidecar("proxy", lifecycle={"preStop": {"sleep": {"seconds": 10}}}), raw_sidecar("logs")],
     )
     steps = {step.name: step for step in stop_plan(pod).containers}
     assert list(steps) == ["app", "logs", "proxy"]
@@ -449,7 +463,7 @@ def test_T3_sidecar_s_hook_starts_at_once_and_takes_its_own_time() -> None:
 
 
 def test_T3_hook_of_one_container_does_not_delay_another() -> None:
-    containers = [make_container("slow", pre_stop={"sleep": {"seconds": 20}}), make_container("quick")]
+    containers = [raw_container("slow", lifecycle={"preStop": {"sleep": {"seconds": 20}}}), raw_container("quick")]
     assert _times(stop_plan(_running(grace=30, containers=containers))) == {"slow": (20, 20, 30), "quick": (0, 0, 30)}
 
 
@@ -457,8 +471,12 @@ def test_T3_sidecars_wait_whole_period_plus_two_seconds() -> None:
     plan = stop_plan(
         _running(
             grace=5,
-            containers=[make_container("main")],
-            init_containers=[make_sidecar("first"), make_container("setup"), make_sidecar("second", pre_stop=SLEEP_5)],
+            containers=[raw_container("main")],
+            initContainers=[
+                raw_sidecar("first"),
+                raw_container("setup"),
+                raw_sidecar("second", lifecycle={"preStop": SLEEP_5}),
+            ],
         )
     )
     assert [(step.name, step.field, step.is_sidecar) for step in plan.containers] == [
@@ -474,17 +492,17 @@ def test_T3_sidecars_wait_whole_period_plus_two_seconds() -> None:
 @pytest.mark.parametrize(
     ("container", "signal"),
     [
-        pytest.param(make_container(), "SIGTERM", id="none set"),
-        pytest.param(make_container(pre_stop=EXEC), "SIGTERM", id="a lifecycle without a signal"),
-        pytest.param(make_container(stop_signal="SIGUSR1"), "SIGUSR1", id="lifecycle.stopSignal"),
+        pytest.param(raw_container(), "SIGTERM", id="none set"),
+        pytest.param(raw_container(lifecycle={"preStop": EXEC}), "SIGTERM", id="a lifecycle without a signal"),
+        pytest.param(raw_container(lifecycle={"stopSignal": "SIGUSR1"}), "SIGUSR1", id="lifecycle.stopSignal"),
     ],
 )
-def test_T3_stop_signal(container: Container, signal: str) -> None:
+def test_T3_stop_signal(container: Object, signal: str) -> None:
     assert stop_plan(_running(containers=[container])).containers[0].stop_signal == signal
 
 
 def test_T3_no_container_stops_if_none_runs() -> None:
-    plan = stop_plan(make_pod(termination_seconds=30))
+    plan = stop_plan(make_pod(terminationGracePeriodSeconds=30))
     assert (plan.containers, plan.sigkill_latest) == ((), 0)
 
 
@@ -495,7 +513,7 @@ def test_T4_hard_eviction_periods_of_pod_and_containers() -> None:
 
 
 def test_T4_hook_takes_its_second_before_the_containers_two() -> None:
-    hooked = eviction_stop(_running(containers=[make_container(pre_stop=EXEC)]))
+    hooked = eviction_stop(_running(containers=[raw_container(lifecycle={"preStop": EXEC})]))
     assert hooked is not None
     assert (hooked.container_seconds, hooked.sigkill_latest) == (2, 3)
 
@@ -512,7 +530,7 @@ def test_T4_hook_takes_its_second_before_the_containers_two() -> None:
     ],
 )
 def test_T4_soft_threshold(grace: int | None, deletion: int | None, maximum: int, expected: EvictionStop) -> None:
-    pod = _running(grace=grace, deletion_seconds=deletion)
+    pod = _running(grace=grace, metadata={"deletionGracePeriodSeconds": deletion})
     assert eviction_stop(pod, max_pod_grace_period_seconds=maximum) == expected
 
 
@@ -520,8 +538,8 @@ def test_T4_soft_threshold(grace: int | None, deletion: int | None, maximum: int
     "pod",
     [
         pytest.param(_running(priority=2_000_000_000), id="system priority"),
-        pytest.param(_running(annotations={"kubernetes.io/config.source": "file"}), id="static pod"),
-        pytest.param(_running(annotations={"kubernetes.io/config.mirror": ""}), id="mirror pod"),
+        pytest.param(_running(metadata={"annotations": {"kubernetes.io/config.source": "file"}}), id="static pod"),
+        pytest.param(_running(metadata={"annotations": {"kubernetes.io/config.mirror": ""}}), id="mirror pod"),
     ],
 )
 def test_T4_critical_pods_are_not_evicted(pod: Pod) -> None:
@@ -549,7 +567,7 @@ def test_T4_kill_timeout(seconds: int, expected: int) -> None:
     [
         pytest.param(_running(grace=5), None, 0, (0, 5), False, id="grace 5"),
         pytest.param(
-            _running(grace=5, containers=[make_container(pre_stop=EXEC)]),
+            _running(grace=5, containers=[raw_container(lifecycle={"preStop": EXEC})]),
             None,
             3,
             (3, 5),
@@ -557,7 +575,7 @@ def test_T4_kill_timeout(seconds: int, expected: int) -> None:
             id="grace 5, preStop of 3 s",
         ),
         pytest.param(
-            _running(grace=5, containers=[make_container(pre_stop=SLEEP_5)]),
+            _running(grace=5, containers=[raw_container(lifecycle={"preStop": SLEEP_5})]),
             None,
             5,
             (5, 7),
@@ -565,7 +583,7 @@ def test_T4_kill_timeout(seconds: int, expected: int) -> None:
             id="grace 5, preStop sleep 5",
         ),
         pytest.param(
-            _running(grace=5, containers=[make_container(pre_stop=EXEC)]),
+            _running(grace=5, containers=[raw_container(lifecycle={"preStop": EXEC})]),
             None,
             20,
             (5, 7),
@@ -601,7 +619,7 @@ def test_T3_real_node_without_hook_killed_when_planned(grace: int, option: int |
 
 def test_T3_real_node_ended_process_at_sigterm() -> None:
     # Grace 5, preStop of 3 s: SIGTERM at 3.01, ended at 3.02, two seconds before the planned SIGKILL.
-    plan = stop_plan(_running(grace=5, containers=[make_container(pre_stop={"sleep": {"seconds": 3}})]))
+    plan = stop_plan(_running(grace=5, containers=[raw_container(lifecycle={"preStop": {"sleep": {"seconds": 3}}})]))
     assert _times(plan) == {"app": (3, 3, 5)}
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from podrules.api.model.base import OwnerReference
+from podrules.api.model.decode import from_object
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod, TopologySpreadConstraint
 from podrules.scheduling.spread import ZONE, spreads_of, workload_spreads, zone_nodes
-from tests.builders import make_constraint, make_node, make_owner, make_pod
+from tests.objects import make_constraint, make_node, make_pod, raw_owner
 
 READY = {"type": "Ready", "status": "True"}
 
@@ -22,12 +24,12 @@ def pods(
 ) -> list[Pod]:
     return [
         make_pod(
-            name=f"web-{on}-{number}",
+            f"web-{on}-{number}",
             labels={"app": "web"},
-            owners=[make_owner(kind, "web")],
-            node_name=on,
-            phase="Running",
-            constraints=[constraint] if constraint else [],
+            metadata={"ownerReferences": [raw_owner(kind, "web")]},
+            nodeName=on,
+            topologySpreadConstraints=[constraint] if constraint else [],
+            status={"phase": "Running"},
         )
         for number in range(count)
     ]
@@ -37,7 +39,7 @@ NODES = [node("a1", "a"), node("b1", "b"), node("c1", "c")]
 
 
 def zonal(max_skew: int, when: str = "DoNotSchedule", **more: int) -> TopologySpreadConstraint:
-    return make_constraint(max_skew, ZONE, when, selector={"matchLabels": {"app": "web"}}, **more)  # type: ignore[arg-type]  # min_domains alone
+    return make_constraint(max_skew, ZONE, when, {"matchLabels": {"app": "web"}}, **more)
 
 
 def test_zones_count_what_is_ready() -> None:
@@ -67,7 +69,7 @@ def test_skew_of_max_skew_is_allowed() -> None:
 
 def test_too_few_domains_make_the_minimum_0() -> None:
     nodes = [node("a1", "a"), node("b1", "b")]
-    even = [*pods(2, "a1", zonal(1, min_domains=3)), *pods(2, "b1", zonal(1, min_domains=3))]
+    even = [*pods(2, "a1", zonal(1, minDomains=3)), *pods(2, "b1", zonal(1, minDomains=3))]
     few = workload_spreads(nodes, even)[0].constraints[0]
     assert (few.least, few.least_in) == (0, None)
     enough = [*pods(2, "a1", zonal(1)), *pods(2, "b1", zonal(1))]
@@ -94,7 +96,7 @@ def test_one_pod_is_not_spread() -> None:
 
 
 def test_selector_that_cannot_be_read_is_no_constraint() -> None:
-    broken = make_constraint(1, ZONE, "DoNotSchedule", selector={"matchExpressions": [{"key": "a", "operator": "Odd"}]})
+    broken = make_constraint(1, ZONE, "DoNotSchedule", {"matchExpressions": [{"key": "a", "operator": "Odd"}]})
     assert workload_spreads(NODES, pods(2, "a1", broken))[0].constraints == ()
 
 
@@ -103,7 +105,11 @@ def test_spread_of_one_workload_counts_other_pods() -> None:
     others = [
         replace(
             pod,
-            metadata=replace(pod.metadata, name=f"old-{number}", owner_references=(make_owner("ReplicaSet", "old"),)),
+            metadata=replace(
+                pod.metadata,
+                name=f"old-{number}",
+                owner_references=(from_object(raw_owner("ReplicaSet", "old"), OwnerReference),),
+            ),
         )
         for number, pod in enumerate(pods(1, "a1", zonal(1)))
     ]

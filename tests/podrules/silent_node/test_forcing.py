@@ -10,9 +10,9 @@ from podrules.ending.volumes import WriterGuard, WriterLock
 from podrules.node.reachability import NodeReach, Reach
 from podrules.silent_node.forcing import force_safety_whatever_volumes, lets_second_writer, pod_force_safety
 from podrules.workload.safety import ForceSafety, Guarantee
-from tests.builders import make_pod
+from tests.objects import make_pod
 
-RUNNING = stop_plan(make_pod(node_name="n1"))
+RUNNING = stop_plan(make_pod(nodeName="n1"))
 SHARED = WriterGuard("data", WriterLock.NONE)
 
 
@@ -22,7 +22,7 @@ def _reach(reach: Reach, *, provider: bool = False) -> NodeReach:
 
 @pytest.mark.parametrize("reach", Reach)
 @pytest.mark.parametrize(
-    "pod", [make_pod(), make_pod(node_name="n1", phase="Succeeded")], ids=["on no node", "has ended"]
+    "pod", [make_pod(), make_pod(nodeName="n1", status={"phase": "Succeeded"})], ids=["on no node", "has ended"]
 )
 def test_F1_pod_without_process_is_always_safe(pod: Pod, reach: Reach) -> None:
     assert pod_force_safety(Guarantee.AT_MOST_ONE, stop_plan(pod), _reach(reach), [SHARED]) is ForceSafety.SAFE

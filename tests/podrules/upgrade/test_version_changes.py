@@ -11,7 +11,7 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.pod.versions import KUBELET_RULES, Versions
 from podrules.upgrade.version_changes import assumed_gates, pod_changes
-from tests.builders import make_node
+from tests.objects import make_node
 from tests.recorded import recorded
 
 NODE = make_node(capacity={"memory": "32Gi"})

@@ -14,7 +14,7 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.workload.budget_risk import BudgetRisk, budgets_at_stake
 from podrules.workload.disruption import Evictions
-from tests.builders import make_owner, make_pod
+from tests.objects import make_pod, raw_owner
 
 
 def budget(name: str = "web", status: Mapping[str, int] | None = None, *, app: str = "web") -> PodDisruptionBudget:
@@ -28,7 +28,12 @@ def budget(name: str = "web", status: Mapping[str, int] | None = None, *, app: s
 
 def pods(count: int, app: str = "web") -> list[Pod]:
     made = [
-        make_pod(name=f"{app}-{number}", labels={"app": app}, phase="Running", owners=[make_owner("ReplicaSet", app)])
+        make_pod(
+            f"{app}-{number}",
+            labels={"app": app},
+            metadata={"ownerReferences": [raw_owner("ReplicaSet", app)]},
+            status={"phase": "Running"},
+        )
         for number in range(count)
     ]
     ready = (Condition("Ready", "True"),)

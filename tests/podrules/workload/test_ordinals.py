@@ -8,14 +8,25 @@ import pytest
 
 from podrules.api.model.pod import Pod
 from podrules.workload.made_pod import awaited_pod, next_pod
-from tests.builders import make_owner, make_pod
+from tests.objects import make_pod, raw_condition, raw_owner
 from tests.podrules.node.lost import stateful_set
 
 
-def pod(name: str, *, ready: str = "True", owner: str = "db", **more: str) -> Pod:
-    fields = {"namespace": "shop", "phase": "Running"} | more
-    conditions = [{"type": "Ready", "status": ready}]
-    return make_pod(name=name, owners=[make_owner("StatefulSet", owner)], conditions=conditions, **fields)  # type: ignore[arg-type]
+def pod(
+    name: str,
+    namespace: str = "shop",
+    *,
+    ready: str = "True",
+    owner: str = "db",
+    phase: str = "Running",
+    deleted: str | None = None,
+) -> Pod:
+    return make_pod(
+        name,
+        namespace,
+        metadata={"ownerReferences": [raw_owner("StatefulSet", owner)], "deletionTimestamp": deleted},
+        status={"phase": phase, "conditions": [raw_condition("Ready", ready)]},
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,13 +54,11 @@ def test_next_pod(policy: str, ready: Mapping[str, bool], expected: tuple[int, s
         pytest.param("OrderedReady", [pod("db-0", phase="Failed"), pod("db-1")], "db-0", id="to be recreated"),
         pytest.param(
             "OrderedReady",
-            [pod("db-0"), pod("db-1", deletion_timestamp="2026-01-01T00:00:00Z")],
+            [pod("db-0"), pod("db-1", deleted="2026-01-01T00:00:00Z")],
             "db-1",
             id="being deleted and still Ready",
         ),
-        pytest.param(
-            "Parallel", [pod("db-0", deletion_timestamp="2026-01-01T00:00:00Z")], None, id="Parallel and being deleted"
-        ),
+        pytest.param("Parallel", [pod("db-0", deleted="2026-01-01T00:00:00Z")], None, id="Parallel and being deleted"),
         pytest.param("OrderedReady", [pod("db-0", ready="False", owner="other")], None, id="of another set"),
         pytest.param("OrderedReady", [pod("db-0", ready="False", namespace="data")], None, id="of another namespace"),
     ],

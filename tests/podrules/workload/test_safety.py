@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podrules.workload.safety import ForceSafety, Guarantee, OwnerGuarantee, force_safety, owner_guarantee
-from tests.builders import make_owner, make_pod
+from tests.objects import make_pod, raw_owner
 
 FIRST = "metadata.ownerReferences[0].kind"
 
@@ -31,7 +31,7 @@ FIRST = "metadata.ownerReferences[0].kind"
     ],
 )
 def test_F3_guarantee_by_owner(kind: str, api_version: str, guarantee: Guarantee) -> None:
-    pod = make_pod(owners=[make_owner(kind, "shop", api_version=api_version)])
+    pod = make_pod(metadata={"ownerReferences": [raw_owner(kind, "shop", apiVersion=api_version)]})
     assert owner_guarantee(pod) == OwnerGuarantee(guarantee, kind, "shop", FIRST)
 
 
@@ -40,16 +40,18 @@ def test_F3_bare_pod_is_not_replaced() -> None:
 
 
 def test_F3_owner_that_does_not_control_replaces_nothing() -> None:
-    pod = make_pod(owners=[make_owner("StatefulSet", controller=False)])
+    pod = make_pod(metadata={"ownerReferences": [raw_owner("StatefulSet", controller=False)]})
     assert owner_guarantee(pod).guarantee is Guarantee.NOT_REPLACED
 
 
 def test_F3_controller_is_found_among_owners() -> None:
     pod = make_pod(
-        owners=[
-            make_owner("Widget", "other", api_version="example.com/v1", controller=False),
-            make_owner("StatefulSet"),
-        ]
+        metadata={
+            "ownerReferences": [
+                raw_owner("Widget", "other", apiVersion="example.com/v1", controller=False),
+                raw_owner("StatefulSet"),
+            ]
+        }
     )
     assert owner_guarantee(pod) == OwnerGuarantee(
         Guarantee.AT_MOST_ONE, "StatefulSet", "owner", "metadata.ownerReferences[1].kind"
@@ -64,7 +66,10 @@ def test_F3_controller_is_found_among_owners() -> None:
     ],
 )
 def test_F3_static_pod_is_owned_by_the_kubelet(annotation: dict[str, str]) -> None:
-    pod = make_pod(node_name="node-1", annotations=annotation, owners=[make_owner("Node", "node-1", api_version="v1")])
+    pod = make_pod(
+        metadata={"annotations": annotation, "ownerReferences": [raw_owner("Node", "node-1", apiVersion="v1")]},
+        nodeName="node-1",
+    )
     assert owner_guarantee(pod) == OwnerGuarantee(Guarantee.KUBELET_OWNED, "Node", "node-1", "metadata.annotations")
 
 

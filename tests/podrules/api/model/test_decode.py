@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from podrules.api.model.base import KubeObject
+from podrules.api.model.base import KubeObject, OwnerReference
 from podrules.api.model.decode import DecodeError, from_json, from_object
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import LimitRange, RuntimeClass
-from tests.builders import make_container, make_node, make_owner, make_pod, make_sidecar
+from tests.objects import make_node, make_pod, raw_container, raw_owner, raw_sidecar
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",
@@ -71,7 +71,7 @@ NULLS = {
 
 
 def test_null_is_absent() -> None:
-    pod = make_pod(name="", namespace="", containers=[make_container(stop_signal="")])
+    pod = make_pod("", namespace="", containers=[raw_container(lifecycle={"stopSignal": ""})])
     for decoded in (from_json(json.dumps(NULLS), Pod), from_object(NULLS, Pod)):
         assert decoded.metadata == pod.metadata
         assert decoded.spec.containers[0].resources == pod.spec.containers[0].resources
@@ -170,9 +170,9 @@ def test_object_of_any_depth_is_read() -> None:
 
 def test_containers_of_a_pod_with_their_places() -> None:
     pod = make_pod(
-        containers=[make_container("a"), make_container("b", restart_policy="Always")],
-        init_containers=[make_container("init"), make_sidecar("mesh")],
-        ephemeral_containers=[make_container("debugger")],
+        containers=[raw_container("a"), raw_container("b", restartPolicy="Always")],
+        initContainers=[raw_container("init"), raw_sidecar("mesh")],
+        ephemeralContainers=[raw_container("debugger")],
     )
     assert [(ref.container.name, ref.field, ref.is_init, ref.is_sidecar) for ref in pod.containers()] == [
         ("a", "spec.containers[0]", False, False),
@@ -183,20 +183,25 @@ def test_containers_of_a_pod_with_their_places() -> None:
 
 
 def test_controller_among_owners() -> None:
-    follower, controller = make_owner("Widget", controller=False), make_owner("ReplicaSet")
-    assert make_pod(owners=[follower, controller]).metadata.controller == controller
-    assert make_pod(owners=[follower]).metadata.controller is None
+    follower, controller = (
+        from_object(raw_owner("Widget", controller=False), OwnerReference),
+        from_object(raw_owner("ReplicaSet"), OwnerReference),
+    )
+    assert make_pod(metadata={"ownerReferences": [follower, controller]}).metadata.controller == controller
+    assert make_pod(metadata={"ownerReferences": [follower]}).metadata.controller is None
 
 
 @pytest.mark.parametrize(
     ("api_version", "group"), [("apps/v1", "apps"), ("v1", ""), ("", ""), ("batch.volcano.sh/v1", "batch.volcano.sh")]
 )
 def test_group_of_an_owner(api_version: str, group: str) -> None:
-    assert make_owner("Job", api_version=api_version).group == group
+    assert from_object(raw_owner("Job", apiVersion=api_version), OwnerReference).group == group
 
 
 def test_condition_by_type() -> None:
-    pod = make_pod(conditions=[{"type": "Ready", "status": "False"}, {"type": "DisruptionTarget", "reason": "Evicted"}])
+    pod = make_pod(
+        status={"conditions": [{"type": "Ready", "status": "False"}, {"type": "DisruptionTarget", "reason": "Evicted"}]}
+    )
     found = pod.status.condition("DisruptionTarget")
     assert found is not None
     assert found.reason == "Evicted"

@@ -8,7 +8,7 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.kubelet import KubeletConfiguration, PodStats, Summary
 from podrules.api.model.pod import Pod
 from podrules.api.model.quantity import Quantity
-from tests.builders import make_container, make_pod
+from tests.objects import make_pod, raw_container
 
 
 def amount(text: str) -> int:
@@ -18,8 +18,8 @@ def amount(text: str) -> int:
 
 def pod(name: str, priority: int | None = None, request: str = "", **fields: Any) -> Pod:
     """A pod with one container, ``app``, that requests this memory."""
-    container = make_container(requests={"memory": request} if request else None)
-    return make_pod(name=name, uid=name, priority=priority, **{"containers": [container], **fields})
+    container = raw_container(requests={"memory": request} if request else None)
+    return make_pod(name, uid=name, priority=priority, **{"containers": [container], **fields})
 
 
 def stats(of: str, memory: str = "0", **fields: Any) -> PodStats:

@@ -11,8 +11,8 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import Toleration
 from podrules.node.eviction.ranking import Disks
 from podrules.node.eviction.thresholds import NodeCondition, parse_threshold_config
-from tests.builders import make_container, make_pod, make_sidecar
 from tests.features import around
+from tests.objects import make_pod, raw_container, raw_sidecar
 from tests.podrules.node.eviction.building import configuration, node_memory, pod, stats, summary
 from tests.restated.eviction_manager import ManagerConfig, ManagerState, Pass, admit, eviction_grace_period, synchronize
 
@@ -153,8 +153,8 @@ def test_Q6_container_over_storage_limit_is_evicted(used: int, evicted: list[str
     # The whole pod does not exceed its limit: the limit of an init container is larger.
     limited = pod(
         "one",
-        containers=[make_container(limits={"ephemeral-storage": "100"})],
-        init_containers=[make_container("init", limits={"ephemeral-storage": "200"})],
+        containers=[raw_container(limits={"ephemeral-storage": "100"})],
+        initContainers=[raw_container("init", limits={"ephemeral-storage": "200"})],
     )
     measured = stats("one", containers=[{"name": "app", "logs": {"usedBytes": used}}])
     _, done = synchronize(ManagerState(), _config(), [limited], summary(measured), START)
@@ -165,8 +165,8 @@ def test_Q6_sidecar_storage_limit_counts_since_1_37() -> None:
     # The whole pod does not exceed its limit: the sidecar and the container have 300 together.
     limited = pod(
         "one",
-        containers=[make_container(limits={"ephemeral-storage": "200"})],
-        init_containers=[make_sidecar("mesh", limits={"ephemeral-storage": "100"})],
+        containers=[raw_container(limits={"ephemeral-storage": "200"})],
+        initContainers=[raw_sidecar("mesh", limits={"ephemeral-storage": "100"})],
     )
     used = summary(stats("one", containers=[{"name": "mesh", "logs": {"usedBytes": 101}}]))
     before, after = around("sidecar_storage_limits")
@@ -178,7 +178,7 @@ def test_Q6_sidecar_storage_limit_counts_since_1_37() -> None:
 
 @pytest.mark.parametrize(("image_fs", "evicted"), [(False, ["one"]), (True, [])])
 def test_Q6_writable_layer_counts_only_on_node_disk(image_fs: bool, evicted: list[str]) -> None:
-    limited = make_container(limits={"ephemeral-storage": "100"})
+    limited = raw_container(limits={"ephemeral-storage": "100"})
     used = stats("one", containers=[{"name": "app", "rootfs": {"usedBytes": 60}, "logs": {"usedBytes": 60}}])
     config = ManagerConfig((), disks=Disks(image_fs=image_fs))
     _, done = synchronize(ManagerState(), config, [pod("one", containers=[limited])], summary(used), START)
@@ -191,7 +191,7 @@ def test_Q6_writable_layer_counts_only_on_node_disk(image_fs: bool, evicted: lis
 )
 def test_Q6_grace_of_a_soft_eviction(own: int | None, maximum: int, expected: int) -> None:
     soft = _config(SOFT).thresholds[0]
-    assert eviction_grace_period(make_pod(termination_seconds=own), soft, maximum) == expected
+    assert eviction_grace_period(make_pod(terminationGracePeriodSeconds=own), soft, maximum) == expected
 
 
 BEST_EFFORT, BURSTABLE = make_pod(), make_pod(requests={"memory": "1Mi"})

@@ -12,7 +12,7 @@ from podrules.api.model.kubelet import PodStats
 from podrules.api.model.pod import Pod
 from podrules.node.eviction.ranking import Comparator, Disks, EvictionPlace, rank, stats_by_uid
 from podrules.node.eviction.thresholds import Signal
-from tests.builders import make_container, make_resources
+from tests.objects import raw_container
 from tests.podrules.node.eviction.building import amount, pod, stats
 
 MEMORY, PIDS = Signal.MEMORY_AVAILABLE, Signal.PID_AVAILABLE
@@ -165,7 +165,7 @@ def test_Q6_volumes_on_the_nodes_disk(source: Mapping[str, Any], local: bool) ->
 
 def test_Q6_ordered_by_priority_disk() -> None:
     def asking(name: str, priority: int, request: str) -> Pod:
-        return pod(name, priority, containers=[make_container(requests={"ephemeral-storage": request})])
+        return pod(name, priority, containers=[raw_container(requests={"ephemeral-storage": request})])
 
     rows = [
         ("above-requests-low-priority", LOW, "0", 500),
@@ -181,7 +181,7 @@ def test_Q6_ordered_by_priority_disk() -> None:
 
 def test_Q6_inodes_are_ranked_less_the_request_of_bytes() -> None:
     # Upstream subtracts the request of ephemeral-storage, in bytes, from a number of inodes.
-    asking = pod("asking", containers=[make_container(requests={"ephemeral-storage": "1Gi"})])
+    asking = pod("asking", containers=[raw_container(requests={"ephemeral-storage": "1Gi"})])
     used = [_on_disk("asking", inodes=90_000), _on_disk("plain", inodes=10)]
     places = _rank([asking, pod("plain")], used, NODE_INODES)
     assert [(place.ranked.pod.metadata.name, place.ranked.exceeds) for place in places] == [
@@ -194,33 +194,33 @@ def test_Q6_inodes_are_ranked_less_the_request_of_bytes() -> None:
 @pytest.mark.parametrize(
     ("fields", "request_bytes"),
     [
-        pytest.param({"containers": [make_container(requests={"memory": "100"})]}, 100, id="container"),
+        pytest.param({"containers": [raw_container(requests={"memory": "100"})]}, 100, id="container"),
         pytest.param(
-            {"containers": [make_container(requests={"memory": "100"})], "overhead": {"memory": "7"}},
+            {"containers": [raw_container(requests={"memory": "100"})], "overhead": {"memory": "7"}},
             107,
             id="with overhead",
         ),
         pytest.param({"overhead": {"memory": "7"}}, 0, id="overhead alone does not count"),
         pytest.param(
             {
-                "containers": [make_container(requests={"memory": "100"})],
-                "resources": make_resources(requests={"memory": "40"}),
+                "containers": [raw_container(requests={"memory": "100"})],
+                "resources": {"requests": {"memory": "40"}},
             },
             40,
             id="the pod's own request decides alone",
         ),
         pytest.param(
             {
-                "containers": [make_container(requests={"memory": "100"})],
-                "resources": make_resources(limits={"cpu": "1"}),
+                "containers": [raw_container(requests={"memory": "100"})],
+                "resources": {"limits": {"cpu": "1"}},
             },
             0,
             id="and hides container requests that it lacks",
         ),
         pytest.param(
             {
-                "containers": [make_container(requests={"memory": "100"})],
-                "init_containers": [make_container("init", requests={"memory": "300"})],
+                "containers": [raw_container(requests={"memory": "100"})],
+                "initContainers": [raw_container("init", requests={"memory": "300"})],
             },
             300,
             id="init container",
@@ -233,7 +233,7 @@ def test_Q6_request_that_usage_is_compared_to(fields: Mapping[str, Any], request
 
 
 def test_Q6_mirror_pod_is_measured_under_its_static_pods_uid() -> None:
-    mirror = pod("etcd", annotations={"kubernetes.io/config.mirror": "abc"})
+    mirror = pod("etcd", metadata={"annotations": {"kubernetes.io/config.mirror": "abc"}})
     (place,) = _rank([mirror], [stats("abc", "5Mi")])
     assert (place.ranked.usage, place.ranked.critical) == (amount("5Mi"), True)
 
@@ -241,7 +241,7 @@ def test_Q6_mirror_pod_is_measured_under_its_static_pods_uid() -> None:
 def test_Q6_qos_class_does_not_decide() -> None:
     # A Guaranteed pod over its request (possible with shared memory) ranks before a BestEffort one of higher priority.
     limits = {"cpu": "1", "memory": "100Mi"}
-    guaranteed = pod("guaranteed", 0, containers=[make_container(requests=limits, limits=limits)])
+    guaranteed = pod("guaranteed", 0, containers=[raw_container(requests=limits, limits=limits)])
     places = _rank([pod("best-effort", 10), guaranteed], [stats("guaranteed", "101Mi"), stats("best-effort", "2Gi")])
     assert _names(places) == ["guaranteed", "best-effort"]
 

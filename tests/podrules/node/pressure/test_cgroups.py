@@ -15,7 +15,7 @@ from podrules.api.features import Features
 from podrules.api.model.pod import Pod
 from podrules.node.pressure.cgroups import NodeCgroup, node_cgroups
 from podrules.pod.memory_qos import MemoryQoS
-from tests.builders import make_container, make_node, make_pod
+from tests.objects import make_node, make_pod, raw_container
 from tests.podrules.node.eviction.building import configuration
 
 MI, GI = 1 << 20, 1 << 30
@@ -26,8 +26,8 @@ RESERVING = {"kubeReserved": {"cpu": "500m", "memory": "1Gi"}, "systemReserved":
 
 
 def _pod(name: str, requests: dict[str, str] | None = None, limits: dict[str, str] | None = None, **more: Any) -> Pod:
-    container = make_container(requests=requests, limits=limits)
-    return make_pod(name=name, uid=f"{name}-1", namespace="shop", node_name="n", containers=[container], **more)
+    container = raw_container(requests=requests, limits=limits)
+    return make_pod(name, namespace="shop", uid=f"{name}-1", containers=[container], nodeName="n", **more)
 
 
 PODS = (
@@ -82,8 +82,8 @@ def test_Q5_root_and_names_of_both_drivers() -> None:
 
 
 def test_Q5_cgroup_of_mirror_pod_and_finished_pod() -> None:
-    mirror = _pod("etcd", {"cpu": "100m"}, annotations={"kubernetes.io/config.mirror": "5e1b"})
-    assert list(_tree(None, [mirror, _pod("done", EVEN, phase="Succeeded")])) == [
+    mirror = _pod("etcd", {"cpu": "100m"}, metadata={"annotations": {"kubernetes.io/config.mirror": "5e1b"}})
+    assert list(_tree(None, [mirror, _pod("done", EVEN, status={"phase": "Succeeded"})])) == [
         "/kubepods",
         "/kubepods/burstable",
         "/kubepods/burstable/pod5e1b",

@@ -25,8 +25,7 @@ from podrules.node.pressure.node import (
     with_pod_using,
 )
 from podrules.node.pressure.usage import NO_USAGE, NodeUsage, UsageSource, usage_from_metrics, usage_from_summary
-from tests.builders import make_container, make_node, make_pod, make_sidecar
-from tests.objects import raw_node
+from tests.objects import make_node, make_pod, raw_container, raw_node, raw_sidecar
 from tests.podrules.node.eviction.building import amount, configuration, node_memory, stats, summary
 
 MI, GI = 1 << 20, 1 << 30
@@ -34,10 +33,10 @@ NODE = make_node("node-1", capacity={"memory": "8Gi"}, allocatable={"memory": "7
 
 
 def _pod(name: str, *, request: str = "", limit: str = "", **fields: Any) -> Pod:
-    container = make_container(
+    container = raw_container(
         requests={"memory": request} if request else None, limits={"memory": limit} if limit else None
     )
-    return make_pod(name=name, uid=name, node_name="node-1", **{"containers": [container], **fields})
+    return make_pod(name, uid=name, nodeName="node-1", **{"containers": [container], **fields})
 
 
 def _container(name: str, rss: str, working_set: str = "0", **fields: Any) -> dict[str, Any]:
@@ -67,7 +66,7 @@ def test_Q3_each_cgroup_has_its_candidates_and_total() -> None:
         _pod("limited", request="100Mi", limit="200Mi"),
         _pod(
             "two",
-            containers=[make_container("a", limits={"memory": "1Gi"}), make_container("b", limits={"memory": "512Mi"})],
+            containers=[raw_container("a", limits={"memory": "1Gi"}), raw_container("b", limits={"memory": "512Mi"})],
         ),
         _pod("free"),
     ]
@@ -103,7 +102,7 @@ def test_Q3_each_cgroup_has_its_candidates_and_total() -> None:
 
 
 def test_Q3_adj_depends_on_class_and_request() -> None:
-    pods = [_pod("burstable", request="1Gi"), _pod("best-effort"), make_pod(name="elsewhere", phase="Failed")]
+    pods = [_pod("burstable", request="1Gi"), _pod("best-effort"), make_pod("elsewhere", status={"phase": "Failed"})]
     places = _order(_pressure(pods), OOMScope.GLOBAL).places
     assert [(place.candidate.pod, place.candidate.oom_score_adj, place.candidate.rss) for place in places] == [
         ("best-effort", 1000, None),
@@ -114,9 +113,9 @@ def test_Q3_adj_depends_on_class_and_request() -> None:
 def test_Q3_containers_that_run_are_candidates() -> None:
     pod = _pod(
         "mixed",
-        containers=[make_container("app")],
-        init_containers=[make_container("init"), make_sidecar("mesh")],
-        ephemeral_containers=[make_container("debugger")],
+        containers=[raw_container("app")],
+        initContainers=[raw_container("init"), raw_sidecar("mesh")],
+        ephemeralContainers=[raw_container("debugger")],
     )
     assert {name for _, name in _names(_order(_pressure([pod]), OOMScope.GLOBAL))} == {"app", "mesh"}
     measured = summary(stats("mixed", containers=[_container(name, "1Mi") for name in ("init", "debugger", "gone")]))
@@ -311,7 +310,7 @@ def test_Q3_Q6_rank_of_a_new_pod() -> None:
 
 
 def test_usage_of_new_pod_is_bounded_only_by_limits() -> None:
-    pod = _pod("one", containers=[make_container("a", requests={"memory": "5"}), make_container("b")])
+    pod = _pod("one", containers=[raw_container("a", requests={"memory": "5"}), raw_container("b")])
     assert requested_usage(pod) == {"a": 5, "b": 0}
     assert limited_usage(pod, REFERENCE) is None
     assert with_pod_using(NO_USAGE, pod, {"a": 5}) is NO_USAGE
@@ -323,11 +322,11 @@ def _status(name: str, **state: Any) -> ContainerStatus:
 
 def test_Q3_kernel_kills_no_container_that_has_no_process() -> None:
     pods = [
-        _pod("image", container_statuses=[_status("app", waiting={"reason": "ImagePullBackOff"})]),
+        _pod("image", status={"containerStatuses": [_status("app", waiting={"reason": "ImagePullBackOff"})]}),
         _pod(
             "half",
-            containers=[make_container("up"), make_container("down")],
-            container_statuses=[_status("up", running={}), _status("down", terminated={"exitCode": 1})],
+            containers=[raw_container("up"), raw_container("down")],
+            status={"containerStatuses": [_status("up", running={}), _status("down", terminated={"exitCode": 1})]},
         ),
         _pod("to-come"),
     ]

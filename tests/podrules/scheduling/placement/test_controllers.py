@@ -16,8 +16,7 @@ from podrules.api.model.workload import CronJob, ReplicationController, Workload
 from podrules.scheduling.placement.controllers import Revision, controlled, with_controllers
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SnapshotSiblings, default_selector
 from podrules.workload.made_pod import planned_word, replica
-from tests.builders import make_service
-from tests.objects import raw_pod, raw_workload
+from tests.objects import make_service, raw_pod, raw_workload
 
 OWN = {"app": "web"}
 OWNERS = {

@@ -14,7 +14,7 @@ from podrules.api.model.pod import TopologySpreadConstraint
 from podrules.scheduling.scheduler.plugin_set import Plugin, Plugins, PluginSet
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SYSTEM_DEFAULT_CONSTRAINTS
 from podrules.scheduling.scheduler.profile import ConfigurationError, Profile, read_profiles
-from tests.builders import make_constraint
+from tests.objects import make_constraint
 
 KIND = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 ZONE = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}

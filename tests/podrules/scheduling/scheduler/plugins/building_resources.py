@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podrules.api.model.node import Node
-from podrules.api.model.pod import Container, Pod
+from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.plugins.node_resources.scoring import ResourceSpec
-from tests.builders import make_container, make_node, make_pod, make_resources
+from tests.controlplane.client import Object
+from tests.objects import make_node, make_pod, raw_container
 
 SHORT = {"storage": "ephemeral-storage", "aaa": "example.com/aaa", "bbb": "example.com/bbb", "huge": "hugepages-2Mi"}
 
@@ -18,9 +19,9 @@ def amounts_of(text: str) -> dict[str, str]:
     return {SHORT.get(name, name): amount for name, amount in pairs}
 
 
-def asking(text: str, *, sidecar: bool = False) -> Container:
+def asking(text: str, *, sidecar: bool = False) -> Object:
     """A container with these requests."""
-    return make_container(requests=amounts_of(text), restart_policy="Always" if sidecar else None)
+    return raw_container(requests=amounts_of(text), restartPolicy="Always" if sidecar else None)
 
 
 def pod_asking(
@@ -34,10 +35,10 @@ def pod_asking(
     """A pod with these containers; ``own`` are its pod-level requests, ``on`` its node."""
     return make_pod(
         containers=[asking(text) for text in containers],
-        init_containers=[*(asking(text, sidecar=True) for text in sidecars), *map(asking, init)],
+        initContainers=[*(asking(text, sidecar=True) for text in sidecars), *map(asking, init)],
         overhead=amounts_of(overhead),
-        resources=None if own is None else make_resources(requests=amounts_of(own)),
-        node_name=on,
+        resources=None if own is None else {"requests": amounts_of(own)},
+        nodeName=on,
     )
 
 

@@ -14,8 +14,7 @@ from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.workload import Service, Workload
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import PodTopologySpreadArgs
-from tests.builders import make_constraint, make_pod
-from tests.objects import raw_pod
+from tests.objects import make_constraint, make_pod, raw_pod
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import Json, make_cycle, node_of
 
 DO_NOT = "DoNotSchedule"
@@ -31,16 +30,14 @@ def labelled(text: str) -> dict[str, str]:
     return dict.fromkeys(filter(None, text.split("+")), "")
 
 
-def hard(
-    max_skew: int, key: str, selector: Json | None = FOO, *, min_domains: int | None = None, **fields: Any
-) -> TopologySpreadConstraint:
+def hard(max_skew: int, key: str, selector: Json | None = FOO, **fields: Any) -> TopologySpreadConstraint:
     """A DoNotSchedule constraint."""
-    return make_constraint(max_skew, key, DO_NOT, selector=selector, min_domains=min_domains, **fields)
+    return make_constraint(max_skew, key, DO_NOT, selector, **fields)
 
 
 def anyway(max_skew: int, key: str, selector: Json | None = FOO, **fields: Any) -> TopologySpreadConstraint:
     """A ScheduleAnyway constraint."""
-    return make_constraint(max_skew, key, "ScheduleAnyway", selector=selector, **fields)
+    return make_constraint(max_skew, key, "ScheduleAnyway", selector, **fields)
 
 
 def spread_node(letter: str, *, without: Sequence[str] = (), more: str = "", tainted: bool = False) -> Node:
@@ -59,7 +56,7 @@ def spread_nodes(letters: str) -> list[Node]:
 def spread_pods(**by_node: str) -> list[Pod]:
     """``a="foo foo+bar"``: two pods on node-a."""
     return [
-        make_pod(name=f"p-{letter}{index}", labels=labelled(text), node_name=f"node-{letter}")
+        make_pod(f"p-{letter}{index}", labels=labelled(text), nodeName=f"node-{letter}")
         for letter, texts in by_node.items()
         for index, text in enumerate(texts.split())
     ]

@@ -8,7 +8,7 @@ from podrules.api.model.node import Node
 from podrules.pod.tolerations import DO_NOT_SCHEDULE, tolerates_taint
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.plugins.taint_toleration import count_untolerated_taints, untolerated_taint_codes
-from tests.builders import make_node
+from tests.objects import make_node
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import make_taint, make_toleration
 
 

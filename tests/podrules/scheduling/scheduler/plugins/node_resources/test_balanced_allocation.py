@@ -14,7 +14,7 @@ from podrules.scheduling.scheduler.plugins.node_resources import (
     NodeResourcesBalancedAllocation,
     NodeResourcesBalancedAllocationArgs,
 )
-from tests.builders import make_pod
+from tests.objects import make_pod
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import make_cycle, scores_of
 from tests.podrules.scheduling.scheduler.plugins.building_resources import make_room, pod_asking, specs
 

@@ -9,10 +9,10 @@ from podrules.api.model.pod import Pod
 from podrules.pod.resources import scheduler_request
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.plugins.node_resources.columns import Accounting, allocatable
-from tests.builders import make_container, make_container_status, make_pod, make_resources
+from tests.objects import make_pod, raw_container, raw_container_status
 from tests.podrules.scheduling.scheduler.plugins.building_resources import make_room, pod_asking
 
-RESIZED = make_container_status(requests={"cpu": "3"}, allocated={"cpu": "2"})
+RESIZED = raw_container_status(requests={"cpu": "3"}, allocatedResources={"cpu": "2"})
 INFEASIBLE = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
 # Each differs from another only in one field that decides about the scheduler's accounts.
 KINDS = [
@@ -28,38 +28,35 @@ KINDS = [
     pod_asking("cpu=1", own=""),
     pod_asking("cpu=1 example.com/gpu=2 storage=7"),
     pod_asking("cpu=1 hugepages-2Mi=4Mi"),
-    make_pod(requests={"cpu": "1"}, container_statuses=[RESIZED]),
-    make_pod(requests={"cpu": "4"}, container_statuses=[RESIZED], conditions=[INFEASIBLE]),
-    make_pod(requests={"cpu": "4"}, container_statuses=[RESIZED]),
-    make_pod(containers=[make_container("other", requests={"cpu": "1"})], container_statuses=[RESIZED]),
-    make_pod(containers=[make_container("app"), make_container("other", requests={"cpu": "1"})]),
+    make_pod(requests={"cpu": "1"}, status={"containerStatuses": [RESIZED]}),
+    make_pod(requests={"cpu": "4"}, status={"containerStatuses": [RESIZED], "conditions": [INFEASIBLE]}),
+    make_pod(requests={"cpu": "4"}, status={"containerStatuses": [RESIZED]}),
+    make_pod(containers=[raw_container("other", requests={"cpu": "1"})], status={"containerStatuses": [RESIZED]}),
+    make_pod(containers=[raw_container("app"), raw_container("other", requests={"cpu": "1"})]),
     make_pod(
         requests={"cpu": "1"},
-        resources=make_resources(requests={"cpu": "1"}),
-        status_resources=make_resources(requests={"cpu": "5"}),
-        allocated_resources={"cpu": "6"},
+        resources={"requests": {"cpu": "1"}},
+        status={"resources": {"requests": {"cpu": "5"}}, "allocatedResources": {"cpu": "6"}},
     ),
     make_pod(
         requests={"cpu": "1"},
-        resources=make_resources(requests={"cpu": "1"}),
-        status_resources=make_resources(requests={"cpu": "5"}),
-        allocated_resources={"cpu": "7"},
+        resources={"requests": {"cpu": "1"}},
+        status={"resources": {"requests": {"cpu": "5"}}, "allocatedResources": {"cpu": "7"}},
     ),
     make_pod(
         requests={"cpu": "1"},
-        resources=make_resources(requests={"cpu": "1"}),
-        status_resources=make_resources(requests={"cpu": "9"}),
-        allocated_resources={"cpu": "7"},
+        resources={"requests": {"cpu": "1"}},
+        status={"resources": {"requests": {"cpu": "9"}}, "allocatedResources": {"cpu": "7"}},
     ),
-    make_pod(requests={"cpu": "1"}, resources=make_resources(requests={"cpu": "1"}), allocated_resources={"cpu": "6"}),
+    make_pod(requests={"cpu": "1"}, resources={"requests": {"cpu": "1"}}, status={"allocatedResources": {"cpu": "6"}}),
     make_pod(
         requests={"cpu": "1"},
-        container_statuses=[make_container_status(requests={"cpu": "3"}, allocated={"cpu": "8"})],
+        status={"containerStatuses": [raw_container_status(requests={"cpu": "3"}, allocatedResources={"cpu": "8"})]},
     ),
     *(
         make_pod(
-            containers=[make_container("one", requests={"cpu": "1"}), make_container("two", requests={"cpu": "2"})],
-            container_statuses=[make_container_status(name, requests={"cpu": "5"})],
+            containers=[raw_container("one", requests={"cpu": "1"}), raw_container("two", requests={"cpu": "2"})],
+            status={"containerStatuses": [raw_container_status(name, requests={"cpu": "5"})]},
         )
         for name in ("one", "two")
     ),

@@ -16,7 +16,7 @@ from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Statu
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.plugins.node_resources import NodeResourcesFit, NodeResourcesFitArgs
 from podrules.scheduling.scheduler.plugins.node_resources.columns import InsufficientResource
-from tests.builders import make_container_status, make_pod
+from tests.objects import make_pod, raw_container_status
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import filter_status, make_cycle
 from tests.podrules.scheduling.scheduler.plugins.building_resources import SHORT, asking, make_room, pod_asking
 
@@ -365,7 +365,7 @@ def test_pod_level_resources_depend_on_version() -> None:
 def test_pods_on_node_count_with_resize_in_flight() -> None:
     resizing = make_pod(
         containers=[asking("cpu=2m")],
-        container_statuses=[make_container_status(requests={"cpu": "8m"}, allocated={"cpu": "8m"})],
-        node_name="node",
+        nodeName="node",
+        status={"containerStatuses": [raw_container_status(requests={"cpu": "8m"}, allocatedResources={"cpu": "8m"})]},
     )
     assert explained(make_context(pod_asking("cpu=3m"), [resizing])) == (insufficient(("cpu", 3, 8, 10)),)

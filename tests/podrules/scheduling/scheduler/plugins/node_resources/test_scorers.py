@@ -23,7 +23,7 @@ from podrules.scheduling.scheduler.plugins.node_resources.scoring import (
     weighted,
 )
 from podrules.scheduling.scheduler.plugins.scores import UtilizationShapePoint, broken_linear
-from tests.builders import make_pod
+from tests.objects import make_pod
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import make_cycle, scores_of
 from tests.podrules.scheduling.scheduler.plugins.building_resources import make_room, pod_asking, specs
 
@@ -76,7 +76,7 @@ def make_context(
         pytest.param(
             EMPTY,
             SMALL,
-            [make_pod(containers=[], node_name=name) for name in ("node1", "node1", "node2", "node2")],
+            [make_pod(containers=[], nodeName=name) for name in ("node1", "node1", "node2", "node2")],
             "",
             [100, 100],
             id="no resources requested, pods scheduled",

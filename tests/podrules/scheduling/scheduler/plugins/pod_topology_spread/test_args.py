@@ -12,8 +12,7 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints impor
     PodTopologySpreadArgs,
     validate_pod_topology_spread_args,
 )
-from tests.builders import make_constraint
-from tests.objects import raw_pod
+from tests.objects import make_constraint, raw_pod
 
 DO_NOT = "DoNotSchedule"
 ANYWAY = "ScheduleAnyway"
@@ -83,7 +82,7 @@ def make_args(*constraints: TopologySpreadConstraint, kind: str = "List") -> Pod
             id="one key, two actions",
         ),
         pytest.param(
-            make_args(make_constraint(1, "key", DO_NOT, selector={"matchLabels": {"a": "b"}})),
+            make_args(make_constraint(1, "key", DO_NOT, {"matchLabels": {"a": "b"}})),
             [
                 (
                     "args.defaultConstraints[0].labelSelector: Forbidden: constraint must not define a selector, "
@@ -93,7 +92,7 @@ def make_args(*constraints: TopologySpreadConstraint, kind: str = "List") -> Pod
             id="label selector present",
         ),
         pytest.param(
-            make_args(make_constraint(1, "key", DO_NOT, selector={})),
+            make_args(make_constraint(1, "key", DO_NOT, {})),
             [
                 (
                     "args.defaultConstraints[0].labelSelector: Forbidden: constraint must not define a selector, "
@@ -133,14 +132,14 @@ def test_S4_validate_pod_topology_spread_args(args: PodTopologySpreadArgs, error
 @pytest.mark.parametrize(
     ("constraint", "errors"),
     [
-        pytest.param(make_constraint(1, "zone", DO_NOT, min_domains=3), [], id="minDomains"),
+        pytest.param(make_constraint(1, "zone", DO_NOT, minDomains=3), [], id="minDomains"),
         pytest.param(
-            make_constraint(1, "zone", DO_NOT, min_domains=0),
+            make_constraint(1, "zone", DO_NOT, minDomains=0),
             ["args.defaultConstraints[0].minDomains: Invalid value: 0: must be greater than zero"],
             id="minDomains of zero",
         ),
         pytest.param(
-            make_constraint(1, "zone", ANYWAY, min_domains=3),
+            make_constraint(1, "zone", ANYWAY, minDomains=3),
             [
                 (
                     "args.defaultConstraints[0].minDomains: Invalid value: 3: can only use minDomains if "
@@ -150,12 +149,12 @@ def test_S4_validate_pod_topology_spread_args(args: PodTopologySpreadArgs, error
             id="minDomains with ScheduleAnyway",
         ),
         pytest.param(
-            make_constraint(1, "zone", ANYWAY, node_affinity_policy="Honor", node_taints_policy="Ignore"),
+            make_constraint(1, "zone", ANYWAY, nodeAffinityPolicy="Honor", nodeTaintsPolicy="Ignore"),
             [],
             id="node policies",
         ),
         pytest.param(
-            make_constraint(1, "zone", ANYWAY, node_affinity_policy="honor", node_taints_policy=""),
+            make_constraint(1, "zone", ANYWAY, nodeAffinityPolicy="honor", nodeTaintsPolicy=""),
             [
                 (
                     "args.defaultConstraints[0].nodeAffinityPolicy: "

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from podrules.api.model.base import OwnerReference
 from podrules.api.model.pod import Pod, TopologySpreadConstraint
 from podrules.api.model.workload import ReplicationController, Service, Workload
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import (
     SYSTEM_DEFAULT_CONSTRAINTS,
     build_default_constraints,
 )
-from tests.builders import make_constraint, make_owner, make_pod, make_service, make_workload
+from tests.objects import make_constraint, make_pod, make_service, make_workload, raw_owner
 
 DO_NOT = "DoNotSchedule"
 ANYWAY = "ScheduleAnyway"
@@ -24,7 +23,7 @@ HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 SERVICE = make_service(selector={"foo": "bar"})
 BY_SERVICE = {"matchLabels": {"foo": "bar"}}
-RS1 = make_workload("rs1", match_expressions=[{"key": "foo", "operator": "Exists"}])
+RS1 = make_workload("rs1", selector={"matchExpressions": [{"key": "foo", "operator": "Exists"}]})
 BY_RS1 = {"matchExpressions": [{"key": "foo", "operator": "Exists"}]}
 
 
@@ -50,15 +49,19 @@ class _Siblings:
 
 def make_owned(owner: str, *, constraints: Sequence[TopologySpreadConstraint] = (), foo: str = "tar") -> Pod:
     """A pod of the ReplicaSet ``owner``, or of none."""
-    owners: tuple[OwnerReference, ...] = (make_owner("ReplicaSet", owner),) if owner else ()
-    return make_pod(name="p", labels={"foo": foo, "baz": "sup"}, owners=owners, constraints=constraints)
+    return make_pod(
+        "p",
+        labels={"foo": foo, "baz": "sup"},
+        metadata={"ownerReferences": [raw_owner("ReplicaSet", owner)] if owner else []},
+        topologySpreadConstraints=constraints,
+    )
 
 
 @pytest.mark.parametrize(
     ("pod", "defaults", "siblings", "expected"),
     [
         pytest.param(
-            make_pod(name="p"),
+            make_pod("p"),
             [],
             _Siblings(),
             [],
@@ -73,9 +76,9 @@ def make_owned(owner: str, *, constraints: Sequence[TopologySpreadConstraint] = 
             ],
             _Siblings([SERVICE]),
             [
-                make_constraint(3, "node", DO_NOT, selector=BY_SERVICE),
-                make_constraint(2, "node", ANYWAY, selector=BY_SERVICE),
-                make_constraint(5, "rack", DO_NOT, selector=BY_SERVICE),
+                make_constraint(3, "node", DO_NOT, BY_SERVICE),
+                make_constraint(2, "node", ANYWAY, BY_SERVICE),
+                make_constraint(5, "rack", DO_NOT, BY_SERVICE),
             ],
             id="default constraints and a service",
         ),
@@ -87,7 +90,7 @@ def make_owned(owner: str, *, constraints: Sequence[TopologySpreadConstraint] = 
             id="default constraints and a service that doesn't match",
         ),
         pytest.param(
-            make_owned("", foo="bar", constraints=[make_constraint(1, "zone", DO_NOT, selector=BY_SERVICE)]),
+            make_owned("", foo="bar", constraints=[make_constraint(1, "zone", DO_NOT, BY_SERVICE)]),
             [make_constraint(2, "node", DO_NOT)],
             _Siblings([SERVICE]),
             [],
@@ -97,13 +100,17 @@ def make_owned(owner: str, *, constraints: Sequence[TopologySpreadConstraint] = 
             make_owned("", foo="bar"),
             [make_constraint(2, "node", ANYWAY)],
             _Siblings([SERVICE]),
-            [make_constraint(2, "node", ANYWAY, selector=BY_SERVICE)],
+            [make_constraint(2, "node", ANYWAY, BY_SERVICE)],
             id="default soft constraints and a service",
         ),
         pytest.param(
             make_owned("rs2", foo="bar"),
             [make_constraint(2, "planet", ANYWAY)],
-            _Siblings(replica_sets=[make_workload("rs1", match_expressions=[{"key": "tar", "operator": "Exists"}])]),
+            _Siblings(
+                replica_sets=[
+                    make_workload("rs1", selector={"matchExpressions": [{"key": "tar", "operator": "Exists"}]})
+                ]
+            ),
             [],
             id="default constraints and a replicaset that doesn't match",
         ),
@@ -111,7 +118,7 @@ def make_owned(owner: str, *, constraints: Sequence[TopologySpreadConstraint] = 
             make_owned("rs1"),
             SYSTEM_DEFAULT_CONSTRAINTS,
             _Siblings(replica_sets=[RS1]),
-            [make_constraint(3, HOSTNAME, ANYWAY, selector=BY_RS1), make_constraint(5, ZONE, ANYWAY, selector=BY_RS1)],
+            [make_constraint(3, HOSTNAME, ANYWAY, BY_RS1), make_constraint(5, ZONE, ANYWAY, BY_RS1)],
             id="system default constraints and a replicaset",
         ),
         pytest.param(
@@ -123,14 +130,14 @@ def make_owned(owner: str, *, constraints: Sequence[TopologySpreadConstraint] = 
             ],
             _Siblings(replica_sets=[RS1]),
             [
-                make_constraint(1, HOSTNAME, ANYWAY, selector=BY_RS1),
-                make_constraint(2, "rack", DO_NOT, selector=BY_RS1),
-                make_constraint(2, "planet", ANYWAY, selector=BY_RS1),
+                make_constraint(1, HOSTNAME, ANYWAY, BY_RS1),
+                make_constraint(2, "rack", DO_NOT, BY_RS1),
+                make_constraint(2, "planet", ANYWAY, BY_RS1),
             ],
             id="default constraints and a replicaset",
         ),
         pytest.param(
-            make_owned("rs1", foo="bar", constraints=[make_constraint(2, "planet", ANYWAY, selector=BY_SERVICE)]),
+            make_owned("rs1", foo="bar", constraints=[make_constraint(2, "planet", ANYWAY, BY_SERVICE)]),
             [make_constraint(2, "galaxy", ANYWAY)],
             _Siblings(replica_sets=[RS1]),
             [],
@@ -140,7 +147,7 @@ def make_owned(owner: str, *, constraints: Sequence[TopologySpreadConstraint] = 
             make_owned("rs1", foo="bar"),
             [make_constraint(1, "zone", ANYWAY)],
             _Siblings([SERVICE], [RS1]),
-            [make_constraint(1, "zone", ANYWAY, selector=BY_SERVICE | BY_RS1)],
+            [make_constraint(1, "zone", ANYWAY, BY_SERVICE | BY_RS1)],
             id="a service and a replicaset together",
         ),
         pytest.param(
@@ -150,22 +157,16 @@ def make_owned(owner: str, *, constraints: Sequence[TopologySpreadConstraint] = 
                     1,
                     "zone",
                     DO_NOT,
-                    min_domains=3,
-                    node_affinity_policy="Ignore",
-                    node_taints_policy="Honor",
-                    match_label_keys=["baz"],
+                    minDomains=3,
+                    nodeAffinityPolicy="Ignore",
+                    nodeTaintsPolicy="Honor",
+                    matchLabelKeys=["baz"],
                 )
             ],
             _Siblings([SERVICE]),
             [
                 make_constraint(
-                    1,
-                    "zone",
-                    DO_NOT,
-                    selector=BY_SERVICE,
-                    min_domains=3,
-                    node_affinity_policy="Ignore",
-                    node_taints_policy="Honor",
+                    1, "zone", DO_NOT, BY_SERVICE, minDomains=3, nodeAffinityPolicy="Ignore", nodeTaintsPolicy="Honor"
                 )
             ],
             id="all else of a default stays, matchLabelKeys give way to the selector",

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from podrules.api.model.base import OwnerReference
+from podrules.api.model.decode import from_object
 from podrules.api.model.workload import ReplicationController, Service, Workload
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import default_selector
-from tests.builders import make_controller, make_owner, make_pod, make_service, make_workload
+from tests.objects import make_pod, make_service, make_workload, raw_owner
 
 NAMESPACE = "test"
 POD = {"podLabelKey": "podLabelVal"}
@@ -52,7 +53,7 @@ class _Siblings:
         return next((e for e in among if (e.metadata.namespace, e.metadata.name) == key), None)
 
 
-WORKLOAD = make_workload("owner", namespace=NAMESPACE, match_labels=OWN)
+WORKLOAD = make_workload("owner", namespace=NAMESPACE, selector={"matchLabels": OWN})
 BOTH = "ownLabelKey=ownLabelVal,podLabelKey=podLabelVal"
 
 
@@ -64,65 +65,75 @@ BOTH = "ownLabelKey=ownLabelVal,podLabelKey=podLabelVal"
             [], _Siblings([SERVICE]), "podLabelKey=podLabelVal", id="DefaultSelector for no OwnerReference pod case"
         ),
         pytest.param(
-            [make_owner("ReplicaSet")],
+            [raw_owner("ReplicaSet")],
             _Siblings([SERVICE], replica_sets=[WORKLOAD]),
             BOTH,
             id="DefaultSelector for ReplicaSet OwnerReference pod case",
         ),
         pytest.param(
-            [make_owner("ReplicationController", api_version="v1")],
-            _Siblings([SERVICE], controllers=[make_controller("owner", namespace=NAMESPACE, selector=OWN)]),
+            [raw_owner("ReplicationController", apiVersion="v1")],
+            _Siblings(
+                [SERVICE],
+                controllers=[
+                    from_object(
+                        {"metadata": {"name": "owner", "namespace": NAMESPACE}, "spec": {"selector": OWN}},
+                        ReplicationController,
+                    )
+                ],
+            ),
             BOTH,
             id="DefaultSelector for ReplicationController OwnerReference pod case",
         ),
         pytest.param(
-            [make_owner("StatefulSet")],
+            [raw_owner("StatefulSet")],
             _Siblings([SERVICE], stateful_sets=[WORKLOAD]),
             BOTH,
             id="DefaultSelector for StatefulSet OwnerReference pod case",
         ),
         pytest.param(
-            [make_owner("ReplicaSet")],
+            [raw_owner("ReplicaSet")],
             _Siblings(replica_sets=[WORKLOAD]),
             "ownLabelKey=ownLabelVal",
             id="a controller without a Service",
         ),
         pytest.param(
-            [make_owner("ReplicaSet")],
+            [raw_owner("ReplicaSet")],
             _Siblings([SERVICE], stateful_sets=[WORKLOAD]),
             "podLabelKey=podLabelVal",
             id="a controller that is gone",
         ),
         pytest.param(
-            [make_owner("ReplicaSet")],
-            _Siblings([SERVICE], replica_sets=[make_workload("owner", namespace="other", match_labels=OWN)]),
+            [raw_owner("ReplicaSet")],
+            _Siblings(
+                [SERVICE], replica_sets=[make_workload("owner", namespace="other", selector={"matchLabels": OWN})]
+            ),
             "podLabelKey=podLabelVal",
             id="a namesake in another namespace",
         ),
         pytest.param(
-            [make_owner("ReplicaSet", controller=False)],
+            [raw_owner("ReplicaSet", controller=False)],
             _Siblings(replica_sets=[WORKLOAD]),
             "",
             id="an owner that does not control",
         ),
         pytest.param(
-            [make_owner("Job", api_version="batch/v1")], _Siblings(replica_sets=[WORKLOAD]), "", id="a Job's pod"
+            [raw_owner("Job", apiVersion="batch/v1")], _Siblings(replica_sets=[WORKLOAD]), "", id="a Job's pod"
         ),
         pytest.param(
-            [make_owner("StatefulSet", api_version="apps.kruise.io/v1beta1")],
+            [raw_owner("StatefulSet", apiVersion="apps.kruise.io/v1beta1")],
             _Siblings(stateful_sets=[WORKLOAD]),
             "",
             id="StatefulSet of another API group",
         ),
         pytest.param(
-            [make_owner("ReplicaSet")],
+            [raw_owner("ReplicaSet")],
             _Siblings(
                 [SERVICE],
                 replica_sets=[
                     make_workload(
                         "owner",
                         namespace=NAMESPACE,
-                        match_expressions=[{"key": "tier", "operator": "In", "values": ["b", "a"]}],
+                        selector={"matchExpressions": [{"key": "tier", "operator": "In", "values": ["b", "a"]}]},
                     )
                 ],
             ),
@@ -130,11 +141,13 @@ BOTH = "ownLabelKey=ownLabelVal,podLabelKey=podLabelVal"
             id="matchExpressions of the controller",
         ),
         pytest.param(
-            [make_owner("ReplicaSet")],
+            [raw_owner("ReplicaSet")],
             _Siblings(
                 [SERVICE],
                 replica_sets=[
-                    make_workload("owner", namespace=NAMESPACE, match_expressions=[{"key": "tier", "operator": "?"}])
+                    make_workload(
+                        "owner", namespace=NAMESPACE, selector={"matchExpressions": [{"key": "tier", "operator": "?"}]}
+                    )
                 ],
             ),
             "podLabelKey=podLabelVal",
@@ -143,7 +156,7 @@ BOTH = "ownLabelKey=ownLabelVal,podLabelKey=podLabelVal"
     ],
 )
 def test_default_selector(owners: Sequence[OwnerReference], siblings: _Siblings, expected: str) -> None:
-    pod = make_pod(namespace=NAMESPACE, labels={**POD, **OWN}, owners=owners)
+    pod = make_pod(namespace=NAMESPACE, labels={**POD, **OWN}, metadata={"ownerReferences": owners})
     selector = default_selector(pod, siblings)
     assert str(selector) == expected
     assert selector.empty is (expected == "")

@@ -24,7 +24,7 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import 
     remove_pod,
 )
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.plugin import PodTopologySpread
-from tests.builders import make_pod
+from tests.objects import make_pod
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import node_of
 from tests.podrules.scheduling.scheduler.plugins.building_spread import (
     BAR,
@@ -95,8 +95,8 @@ def codes_of(context: CycleContext) -> list[Code]:
             make_incoming(hard(1, "zone")),
             ABXY,
             [
-                make_pod(name="p-a1", namespace="ns1", node_name="node-a", labels=labelled("foo")),
-                make_pod(name="p-b1", namespace="ns2", node_name="node-a", labels=labelled("foo")),
+                make_pod("p-a1", namespace="ns1", labels=labelled("foo"), nodeName="node-a"),
+                make_pod("p-b1", namespace="ns2", labels=labelled("foo"), nodeName="node-a"),
                 *spread_pods(x="foo", y="foo"),
             ],
             "SSUU",
@@ -163,7 +163,10 @@ def codes_of(context: CycleContext) -> list[Code]:
             spread_nodes("ab"),
             [
                 make_pod(
-                    name="p-a", node_name="node-a", labels=labelled("foo"), deletion_timestamp="2026-01-01T00:00:00Z"
+                    "p-a",
+                    labels=labelled("foo"),
+                    metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"},
+                    nodeName="node-a",
                 ),
                 *spread_pods(b="foo"),
             ],
@@ -178,28 +181,28 @@ def codes_of(context: CycleContext) -> list[Code]:
             id="incoming pod has nodeAffinity, pods spread as 0/~2~/0/1, hence node-a fits",
         ),
         pytest.param(
-            make_incoming(hard(2, "node", min_domains=4)),
+            make_incoming(hard(2, "node", minDomains=4)),
             spread_nodes("abc"),
             spread_pods(a="foo foo", b="foo foo", c="foo"),
             "UUS",
             id="2/2/1, maxSkew is 2, and the number of domains < minDomains, then the third node fits",
         ),
         pytest.param(
-            make_incoming(hard(2, "node", min_domains=2)),
+            make_incoming(hard(2, "node", minDomains=2)),
             spread_nodes("abc"),
             spread_pods(a="foo foo", b="foo foo", c="foo"),
             "SSS",
             id="2/2/1, maxSkew is 2, and the number of domains > minDomains, then the all nodes fit",
         ),
         pytest.param(
-            make_incoming(hard(2, "zone", min_domains=3)),
+            make_incoming(hard(2, "zone", minDomains=3)),
             ABXY,
             ONE_EACH_ABY,
             "UUSS",
             id="zone 2/1, maxSkew is 2 and the number of domains < minDomains, then the third and fourth nodes fit",
         ),
         pytest.param(
-            make_incoming(hard(2, "zone", min_domains=1)),
+            make_incoming(hard(2, "zone", minDomains=1)),
             ABXY,
             ONE_EACH_ABY,
             "SSSS",
@@ -213,7 +216,7 @@ def codes_of(context: CycleContext) -> list[Code]:
             id="NodeAffinityPolicy honored with labelSelectors",
         ),
         pytest.param(
-            make_incoming(hard(1, "node", node_affinity_policy="Ignore"), spec=ON_FOO),
+            make_incoming(hard(1, "node", nodeAffinityPolicy="Ignore"), spec=ON_FOO),
             FOO_NODES,
             ONE_EACH_ABY,
             "UUSU",
@@ -227,14 +230,14 @@ def codes_of(context: CycleContext) -> list[Code]:
             id="NodeAffinityPolicy honored with nodeAffinity",
         ),
         pytest.param(
-            make_incoming(hard(1, "node", node_affinity_policy="Ignore"), spec=AFFINE_TO_FOO),
+            make_incoming(hard(1, "node", nodeAffinityPolicy="Ignore"), spec=AFFINE_TO_FOO),
             FOO_NODES,
             ONE_EACH_ABY,
             "UUSU",
             id="NodeAffinityPolicy ignored with nodeAffinity",
         ),
         pytest.param(
-            make_incoming(hard(1, "node", node_taints_policy="Honor")),
+            make_incoming(hard(1, "node", nodeTaintsPolicy="Honor")),
             TAINTED_Y,
             ONE_EACH_ABY,
             "UUSS",
@@ -300,14 +303,14 @@ def test_single_constraint(pod: Pod, nodes: Sequence[Node], pods: Sequence[Pod],
             id="two Constraints on zone and node, absence of label 'node' on node-x, spreads = [1/1, 1/0/0/1]",
         ),
         pytest.param(
-            make_incoming(hard(1, "zone"), hard(1, "node", node_affinity_policy="Ignore"), spec=ON_FOO),
+            make_incoming(hard(1, "zone"), hard(1, "node", nodeAffinityPolicy="Ignore"), spec=ON_FOO),
             FOO_NODES,
             ONE_EACH_ABY,
             "UUSU",
             id="two node inclusion Constraints, zone: honor/ignore, node: ignore/ignore",
         ),
         pytest.param(
-            make_incoming(hard(1, "zone", node_taints_policy="Honor"), hard(1, "node")),
+            make_incoming(hard(1, "zone", nodeTaintsPolicy="Honor"), hard(1, "node")),
             TAINTED_Y,
             ONE_EACH_ABY,
             "UUSU",
@@ -322,7 +325,7 @@ def test_single_constraint(pod: Pod, nodes: Sequence[Node], pods: Sequence[Pod],
         ),
         pytest.param(
             make_incoming(
-                hard(1, "zone", node_taints_policy="Honor"), hard(1, "node", node_affinity_policy="Ignore"), spec=ON_FOO
+                hard(1, "zone", nodeTaintsPolicy="Honor"), hard(1, "node", nodeAffinityPolicy="Ignore"), spec=ON_FOO
             ),
             FOO_BUT_B,
             ONE_EACH_ABY,
@@ -384,7 +387,7 @@ BY_BAR = make_incoming(hard(1, "zone"), hard(1, "node", BAR), labels="foo+bar")
         ),
         pytest.param(
             NODE,
-            [make_pod(namespace="ns1", node_name="node-a", labels=labelled("foo"))],
+            [make_pod(namespace="ns1", labels=labelled("foo"), nodeName="node-a")],
             spread_pods(b="foo"),
             "ab",
             [({"node-a": 0, "node-b": 1}, 0)],
@@ -524,7 +527,7 @@ def test_pod_on_a_node_that_does_not_count_changes_no_domain(
 
 def test_S1_match_label_keys_narrow_the_selector() -> None:
     # Stored pods have both: the selector merged on creation, and the keys that the scheduler merges again.
-    by_version = hard(1, "node", match_label_keys=["bar", "absent"])
+    by_version = hard(1, "node", matchLabelKeys=["bar", "absent"])
     pods = spread_pods(a="foo", b="foo+bar")
     narrowed = make_spread_cycle(make_incoming(by_version, labels="foo+bar"), spread_nodes("ab"), pods)
     assert codes_of(narrowed) == [Code.SUCCESS, Code.UNSCHEDULABLE]
@@ -534,7 +537,7 @@ def test_S1_match_label_keys_narrow_the_selector() -> None:
 
 @pytest.mark.parametrize("keys", [[], ["foo"]])
 def test_S1_absent_selector_matches_nothing_whatever_the_keys(keys: list[str]) -> None:
-    pod = make_incoming(hard(1, "node", None, match_label_keys=keys))
+    pod = make_incoming(hard(1, "node", None, matchLabelKeys=keys))
     context = make_spread_cycle(pod, spread_nodes("ab"), spread_pods(a="foo foo foo"))
     assert counts(state_of(context)) == [({"node-a": 0, "node-b": 0}, 0)]
     assert PLUGIN.explain(context, state_of(context), 0)[0].self_match == 0
@@ -547,7 +550,7 @@ def test_S1_empty_selector_matches_only_the_pod_itself() -> None:
 
 
 def test_S1_empty_selector_counts_by_match_label_keys() -> None:
-    pod = make_incoming(hard(1, "node", {}, match_label_keys=["foo"]))
+    pod = make_incoming(hard(1, "node", {}, matchLabelKeys=["foo"]))
     context = make_spread_cycle(pod, spread_nodes("ab"), spread_pods(a="foo foo bar"))
     assert counts(state_of(context)) == [({"node-a": 2, "node-b": 0}, 0)]
 
@@ -589,9 +592,9 @@ def test_S2_numbers_of_a_node() -> None:
 
 def test_S2_terminating_and_foreign_pods_are_not_counted() -> None:
     pods = [
-        make_pod(node_name="node-a", labels=labelled("foo"), deletion_timestamp="2026-01-01T00:00:00Z"),
-        make_pod(node_name="node-a", labels=labelled("foo"), namespace="other"),
-        make_pod(node_name="node-a", labels=labelled("foo")),
+        make_pod(labels=labelled("foo"), metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}, nodeName="node-a"),
+        make_pod(namespace="other", labels=labelled("foo"), nodeName="node-a"),
+        make_pod(labels=labelled("foo"), nodeName="node-a"),
     ]
     context = make_spread_cycle(make_incoming(hard(1, "node")), spread_nodes("ab"), pods)
     assert counts(state_of(context)) == [({"node-a": 1, "node-b": 0}, 0)]
@@ -616,7 +619,7 @@ BY_FOO_BAR = {"matchLabels": {"foo": "bar"}}
 def worked(pod: Pod, nodes: Sequence[tuple[str, str]], placed: Sequence[str]) -> CycleContext:
     """The specification's worked cases: nodes with their zones, and pods labelled foo=bar by their nodes."""
     made = [node_of(name, {"zone": zone, "node": name}) for name, zone in nodes]
-    pods = [make_pod(name=f"pod{index}", labels={"foo": "bar"}, node_name=name) for index, name in enumerate(placed)]
+    pods = [make_pod(f"pod{index}", labels={"foo": "bar"}, nodeName=name) for index, name in enumerate(placed)]
     incoming = replace(pod, metadata=replace(pod.metadata, labels={"foo": "bar"}))
     return make_spread_cycle(incoming, made, pods)
 
@@ -695,7 +698,7 @@ def test_S5_first_constraint_that_rejects_decides() -> None:
 
 @pytest.mark.parametrize(("min_domains", "expected"), [(2, 1), (3, 0)])
 def test_S5_minimum_is_zero_with_fewer_domains_than_min_domains(min_domains: int, expected: int) -> None:
-    pod = make_incoming(hard(1, "zone", min_domains=min_domains))
+    pod = make_incoming(hard(1, "zone", minDomains=min_domains))
     context = make_spread_cycle(pod, ABXY, spread_pods(a="foo", x="foo"))
     assert state_of(context).spreads[0].min_match_num == expected
 

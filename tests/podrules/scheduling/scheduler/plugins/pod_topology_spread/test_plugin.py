@@ -8,7 +8,7 @@ from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import PodTopologySpreadArgs
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.plugin import PodTopologySpread
-from tests.builders import make_pod, make_service
+from tests.objects import make_pod, make_service
 from tests.podrules.scheduling.scheduler.plugins.building_spread import (
     anyway,
     hard,
@@ -18,12 +18,12 @@ from tests.podrules.scheduling.scheduler.plugins.building_spread import (
 )
 
 PLUGIN = PodTopologySpread()
-SERVED = make_pod(name="p", labels={"foo": "bar", "baz": "kar"})
+SERVED = make_pod("p", labels={"foo": "bar", "baz": "kar"})
 DEFAULTS = PodTopologySpreadArgs(
     default_constraints=(
         hard(3, "node", None),
         anyway(5, "rack", None),
-        hard(2, "zone", None, node_taints_policy="Honor"),
+        hard(2, "zone", None, nodeTaintsPolicy="Honor"),
     ),
     defaulting_type="List",
 )
@@ -78,7 +78,7 @@ def test_S1_fields_that_are_not_given_have_their_defaults() -> None:
 
 
 def test_S1_fields_that_are_given_are_kept() -> None:
-    given = hard(4, "node", min_domains=7, node_affinity_policy="Ignore", node_taints_policy="Honor")
+    given = hard(4, "node", minDomains=7, nodeAffinityPolicy="Ignore", nodeTaintsPolicy="Honor")
     state = PLUGIN.pre_filter(make_spread_cycle(make_incoming(given), spread_nodes("ab"))).state
     constraint = state.spreads[0].constraint
     assert (constraint.max_skew, constraint.topology_key, constraint.min_domains) == (4, "node", 7)

@@ -19,7 +19,7 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.plugin import (
     explain_score,
     raw_scores,
 )
-from tests.builders import make_owner, make_pod, make_service, make_workload
+from tests.objects import make_pod, make_service, make_workload, raw_owner
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import node_of, scores_of
 from tests.podrules.scheduling.scheduler.plugins.building_spread import (
     BAR,
@@ -176,7 +176,7 @@ def state_of(context: CycleContext, rows: Sequence[int]) -> SpreadScoreState:
             BY_HOST,
             spread_nodes("ab"),
             [
-                make_pod(namespace="ns1", node_name="node-a", labels=labelled("foo")),
+                make_pod(namespace="ns1", labels=labelled("foo"), nodeName="node-a"),
                 *spread_pods(a="foo", b="foo foo"),
             ],
             2,
@@ -187,7 +187,9 @@ def state_of(context: CycleContext, rows: Sequence[int]) -> SpreadScoreState:
             BY_HOST,
             spread_nodes("ab"),
             [
-                make_pod(node_name="node-a", labels=labelled("foo"), deletion_timestamp="2026-01-01T00:00:00Z"),
+                make_pod(
+                    labels=labelled("foo"), metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}, nodeName="node-a"
+                ),
                 *spread_pods(b="foo"),
             ],
             2,
@@ -195,7 +197,7 @@ def state_of(context: CycleContext, rows: Sequence[int]) -> SpreadScoreState:
             id="terminating Pods should be excluded",
         ),
         pytest.param(
-            make_incoming(anyway(2, "node", min_domains=10)),
+            make_incoming(anyway(2, "node", minDomains=10)),
             spread_nodes("abc"),
             spread_pods(a="foo foo", b="foo foo", c="foo"),
             3,
@@ -211,7 +213,7 @@ def state_of(context: CycleContext, rows: Sequence[int]) -> SpreadScoreState:
             id="NodeAffinityPolicy honored with labelSelectors",
         ),
         pytest.param(
-            make_incoming(anyway(1, "node", node_affinity_policy="Ignore"), spec=ON_FOO),
+            make_incoming(anyway(1, "node", nodeAffinityPolicy="Ignore"), spec=ON_FOO),
             FOO_AB,
             SPREAD_211,
             3,
@@ -227,7 +229,7 @@ def state_of(context: CycleContext, rows: Sequence[int]) -> SpreadScoreState:
             id="NodeAffinityPolicy honored with nodeAffinity",
         ),
         pytest.param(
-            make_incoming(anyway(1, "node", node_affinity_policy="Ignore"), spec=AFFINE_TO_FOO),
+            make_incoming(anyway(1, "node", nodeAffinityPolicy="Ignore"), spec=AFFINE_TO_FOO),
             FOO_AB,
             SPREAD_211,
             3,
@@ -235,7 +237,7 @@ def state_of(context: CycleContext, rows: Sequence[int]) -> SpreadScoreState:
             id="NodeAffinityPolicy ignored with nodeAffinity",
         ),
         pytest.param(
-            make_incoming(anyway(1, "node", node_taints_policy="Honor")),
+            make_incoming(anyway(1, "node", nodeTaintsPolicy="Honor")),
             TAINTED_C,
             SPREAD_211,
             3,
@@ -247,8 +249,8 @@ def state_of(context: CycleContext, rows: Sequence[int]) -> SpreadScoreState:
         ),
         pytest.param(
             make_incoming(
-                anyway(1, "zone", {}, match_label_keys=["foo"]),
-                anyway(1, HOSTNAME, {}, match_label_keys=["bar"]),
+                anyway(1, "zone", {}, matchLabelKeys=["foo"]),
+                anyway(1, HOSTNAME, {}, matchLabelKeys=["bar"]),
                 labels="foo+bar",
             ),
             ABXY,
@@ -258,7 +260,7 @@ def state_of(context: CycleContext, rows: Sequence[int]) -> SpreadScoreState:
             id="matchLabelKeys ANDed with LabelSelector when LabelSelector is empty",
         ),
         pytest.param(
-            make_incoming(anyway(1, "zone"), anyway(1, HOSTNAME, BAR, match_label_keys=["baz"]), labels="foo+bar+baz"),
+            make_incoming(anyway(1, "zone"), anyway(1, HOSTNAME, BAR, matchLabelKeys=["baz"]), labels="foo+bar+baz"),
             ABXY,
             spread_pods(a="foo", b="foo+bar+baz", x="foo bar bar+baz"),
             4,
@@ -280,8 +282,10 @@ SYSTEM = [
     node_of("node-c", {HOSTNAME: "node-c"}),
     node_of("node-d", {HOSTNAME: "node-d"}),
 ]
-OWNED = make_pod(name="p", labels={"foo": "tar", "baz": "sup"}, owners=[make_owner("ReplicaSet", "rs1")])
-RS1 = make_workload("rs1", match_expressions=FOO["matchExpressions"])
+OWNED = make_pod(
+    "p", labels={"foo": "tar", "baz": "sup"}, metadata={"ownerReferences": [raw_owner("ReplicaSet", "rs1")]}
+)
+RS1 = make_workload("rs1", selector={"matchExpressions": FOO["matchExpressions"]})
 
 
 def test_score_system_defaulting_without_zone_with_service() -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from podrules.api.model.decode import from_object
 from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.api.model.workload import ReplicationController
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SnapshotSiblings
-from tests.builders import make_controller, make_service, make_workload
+from tests.objects import make_service, make_workload
 
 HERE = SnapshotSiblings(
     ClusterSnapshot(
         services=(make_service("a"), make_service("b", namespace="other"), make_service("c")),
-        replication_controllers=(make_controller("one"),),
-        replica_sets=(make_workload("one", namespace="other"), make_workload("one")),
-        stateful_sets=(make_workload("db"),),
+        replication_controllers=(
+            from_object({"metadata": {"name": "one", "namespace": "default"}}, ReplicationController),
+        ),
+        replica_sets=(make_workload("one", namespace="other", selector={}), make_workload("one", selector={})),
+        stateful_sets=(make_workload("db", selector={}),),
     )
 )
 
