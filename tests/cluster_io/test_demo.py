@@ -187,10 +187,7 @@ def test_names_and_uids_are_unique_and_valid() -> None:
         assert not namespace or ("Namespace", "", namespace) in keys
 
 
-@pytest.mark.parametrize(
-    ("field", "name"),
-    [("podIP", "Pod"), ("clusterIP", "Service")],
-)
+@pytest.mark.parametrize(("field", "name"), [("podIP", "Pod"), ("clusterIP", "Service")])
 def test_addresses_are_unique(field: str, name: str) -> None:
     part = "status" if name == "Pod" else "spec"
     found = [

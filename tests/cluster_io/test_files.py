@@ -13,6 +13,7 @@ from cluster_io.errors import ManifestError
 from cluster_io.manifests.files import check_expanded, read_documents, read_what_can_be
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
+from tests.table import table
 
 
 def _value(scalar: str) -> Any:
@@ -20,32 +21,32 @@ def _value(scalar: str) -> Any:
     return next(read_documents("-", io.StringIO(text))).content["value"]
 
 
-@pytest.mark.parametrize(
-    ("scalar", "value"),
-    [
-        pytest.param("yes", True, id="words are booleans"),
-        pytest.param("off", False, id="off is false"),
-        pytest.param("y", True, id="also single letters"),
-        pytest.param("Yess", "Yess", id="other words are not"),
-        pytest.param("017", 15, id="a leading zero is octal"),
-        pytest.param("0o17", 15, id="0o is octal"),
-        pytest.param("0x1F", 31, id="0x is hexadecimal"),
-        pytest.param("0b101", 5, id="0b is binary"),
-        pytest.param("018", 18, id="no octal digit: a float, which is sent as an integer"),
-        pytest.param("-7", -7, id="negative"),
-        pytest.param("+7", 7, id="positive"),
-        pytest.param("1_000", 1000, id="underscores"),
-        pytest.param("1e3", 1000, id="an exponent without a point is a float, which is sent as an integer"),
-        pytest.param(".5", 0.5, id="no digit before the point"),
-        pytest.param("1:30", "1:30", id="no base 60"),
-        pytest.param("2026-11-21T03:00:00Z", "2026-11-21T03:00:00Z", id="a time stays text"),
-        pytest.param("2026-11-21", "2026-11-21", id="a date stays text"),
-        pytest.param("~", None, id="tilde is null"),
-        pytest.param("", None, id="nothing is null"),
-        pytest.param('"yes"', "yes", id="quoted is text"),
-        pytest.param("128Mi", "128Mi", id="a quantity is text"),
-        pytest.param("=", "=", id="no special meaning"),
-    ],
+@table(
+    "scalar, value",
+    {
+        "words are booleans": ("yes", True),
+        "off is false": ("off", False),
+        "also single letters": ("y", True),
+        "other words are not": ("Yess", "Yess"),
+        "a leading zero is octal": ("017", 15),
+        "0o is octal": ("0o17", 15),
+        "0x is hexadecimal": ("0x1F", 31),
+        "0b is binary": ("0b101", 5),
+        "no octal digit: a float, which is sent as an integer": ("018", 18),
+        "negative": ("-7", -7),
+        "positive": ("+7", 7),
+        "underscores": ("1_000", 1000),
+        "an exponent without a point is a float, which is sent as an integer": ("1e3", 1000),
+        "no digit before the point": (".5", 0.5),
+        "no base 60": ("1:30", "1:30"),
+        "a time stays text": ("2026-11-21T03:00:00Z", "2026-11-21T03:00:00Z"),
+        "a date stays text": ("2026-11-21", "2026-11-21"),
+        "tilde is null": ("~", None),
+        "nothing is null": ("", None),
+        "quoted is text": ('"yes"', "yes"),
+        "a quantity is text": ("128Mi", "128Mi"),
+        "no special meaning": ("=", "="),
+    },
 )
 def test_scalars_are_kubectls(scalar: str, value: object) -> None:
     found = _value(scalar)

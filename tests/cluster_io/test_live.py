@@ -9,6 +9,7 @@ from cluster_io.errors import BadObject, NotFound, NotServed
 from cluster_io.kinds import PODS
 from cluster_io.live.live_source import LiveSource
 from cluster_io.live.responses import Response
+from tests.table import table
 
 
 class _Transport:
@@ -46,13 +47,13 @@ def test_field_selectors_are_quoted() -> None:
     assert transport.paths == ["/api/v1/pods?limit=500&fieldSelector=status.phase%21%3DFailed%2Cspec.nodeName%3Dn"]
 
 
-@pytest.mark.parametrize(
-    ("item", "problem"),
-    [
-        pytest.param(b'"spec":{"priority":"7"}', "spec.priority: ", id="another shape"),
-        pytest.param(b'"spec":{"x":"\x01"}', "too large to be decoded", id="no JSON"),
-        pytest.param(b'"x":%b[[1],1]%b' % (b"[" * 1000 + b"[[1],1]," * 400_000, b"]" * 1000), "too large", id="dense"),
-    ],
+@table(
+    "item, problem",
+    {
+        "another shape": (b'"spec":{"priority":"7"}', "spec.priority: "),
+        "no JSON": (b'"spec":{"x":"\x01"}', "too large to be decoded"),
+        "dense": (b'"x":%b[[1],1]%b' % (b"[" * 1000 + b"[[1],1]," * 400_000, b"]" * 1000), "too large"),
+    },
 )
 def test_object_of_a_list_that_cannot_be_decoded_is_named(item: bytes, problem: str) -> None:
     body = b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[%b]}'

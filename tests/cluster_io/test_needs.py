@@ -22,6 +22,7 @@ from podrules.pod.versions import SCHEDULER_NAMESPACE
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import LIST_DEFAULTING, PodTopologySpreadArgs
 from tests.cluster_io.recording import RecordingSource
 from tests.objects import raw_container, raw_node, raw_pod
+from tests.table import table
 
 Object = dict[str, Any]
 
@@ -121,39 +122,39 @@ def test_finished_pods_are_left_out() -> None:
 # InterPodAffinity
 
 
-@pytest.mark.parametrize(
-    ("affinity", "needed"),
-    [
-        pytest.param(required(term(BY_TEAM)), True, id="required anti-affinity by labels"),
-        pytest.param(required(term(BY_TEAM), kind="podAffinity"), True, id="required affinity by labels"),
-        pytest.param(preferred(term(BY_TEAM)), True, id="preferred affinity by labels"),
-        pytest.param(preferred(term(BY_TEAM), kind="podAntiAffinity"), True, id="preferred anti-affinity by labels"),
-        pytest.param(required(term(BY_TEAM, namespaces=["shop"])), True, id="labels beside names"),
-        pytest.param(required(term(), term(namespaces=["data"])), False, id="own namespace and named ones"),
-        pytest.param(required(term({})), False, id="every namespace"),
-        pytest.param(required(term(NOT_TRIAL)), False, id="every namespace, for the selector also matches no labels"),
-        pytest.param(required(term(BY_TEAM, app=None)), False, id="no pod is selected"),
-        pytest.param({"nodeAffinity": {}}, False, id="affinity to nodes only"),
-    ],
+@table(
+    "affinity, needed",
+    {
+        "required anti-affinity by labels": (required(term(BY_TEAM)), True),
+        "required affinity by labels": (required(term(BY_TEAM), kind="podAffinity"), True),
+        "preferred affinity by labels": (preferred(term(BY_TEAM)), True),
+        "preferred anti-affinity by labels": (preferred(term(BY_TEAM), kind="podAntiAffinity"), True),
+        "labels beside names": (required(term(BY_TEAM, namespaces=["shop"])), True),
+        "own namespace and named ones": (required(term(), term(namespaces=["data"])), False),
+        "every namespace": (required(term({})), False),
+        "every namespace, for the selector also matches no labels": (required(term(NOT_TRIAL)), False),
+        "no pod is selected": (required(term(BY_TEAM, app=None)), False),
+        "affinity to nodes only": ({"nodeAffinity": {}}, False),
+    },
 )
 def test_namespaces_for_the_pods_own_terms(affinity: Object, needed: bool) -> None:
     assert asked_for([pod(affinity=affinity)]) == ["list namespaces"] * needed
 
 
-@pytest.mark.parametrize(
-    ("affinity", "needed"),
-    [
-        pytest.param(required(term(BY_TEAM)), True, id="required anti-affinity by labels"),
-        pytest.param(required(term(BY_TEAM), kind="podAffinity"), True, id="required affinity by labels"),
-        pytest.param(preferred(term(BY_TEAM)), True, id="preferred affinity by labels"),
-        pytest.param(preferred(term(NOT_TRIAL), kind="podAntiAffinity"), True, id="preferred anti-affinity by labels"),
-        pytest.param(required(term(BY_TEAM, namespaces=["data"])), True, id="labels beside other names"),
-        pytest.param(required(term(BY_TEAM, namespaces=["shop"])), False, id="the pod's namespace is named"),
-        pytest.param(required(term(BY_TEAM, app="db")), False, id="other pods are selected"),
-        pytest.param(required(term(BY_TEAM, app=None)), False, id="no pod is selected"),
-        pytest.param(required(term({})), False, id="every namespace"),
-        pytest.param(required(term()), False, id="own namespace"),
-    ],
+@table(
+    "affinity, needed",
+    {
+        "required anti-affinity by labels": (required(term(BY_TEAM)), True),
+        "required affinity by labels": (required(term(BY_TEAM), kind="podAffinity"), True),
+        "preferred affinity by labels": (preferred(term(BY_TEAM)), True),
+        "preferred anti-affinity by labels": (preferred(term(NOT_TRIAL), kind="podAntiAffinity"), True),
+        "labels beside other names": (required(term(BY_TEAM, namespaces=["data"])), True),
+        "the pod's namespace is named": (required(term(BY_TEAM, namespaces=["shop"])), False),
+        "other pods are selected": (required(term(BY_TEAM, app="db")), False),
+        "no pod is selected": (required(term(BY_TEAM, app=None)), False),
+        "every namespace": (required(term({})), False),
+        "own namespace": (required(term()), False),
+    },
 )
 def test_namespaces_for_terms_of_bound_pods(affinity: Object, needed: bool) -> None:
     assert asked_for([pod()], [shop_pod("old", nodeName="n", affinity=affinity)]) == ["list namespaces"] * needed
@@ -228,29 +229,27 @@ def stored_claim(name: str, *, bound: bool, namespace: str = "shop") -> Object:
     }
 
 
-@pytest.mark.parametrize(
-    ("volume", "asked"),
-    [
-        pytest.param({"persistentVolumeClaim": {"claimName": "bound"}}, BOUND, id="bound claim"),
-        pytest.param({"persistentVolumeClaim": {"claimName": "new"}}, [*STORAGE, *PROVISIONING], id="unbound claim"),
-        pytest.param(
-            {"persistentVolumeClaim": {"claimName": "absent"}}, [*STORAGE, *PROVISIONING], id="claim to be made"
-        ),
-        pytest.param({"persistentVolumeClaim": {"claimName": "far"}}, [*STORAGE, *PROVISIONING], id="claim elsewhere"),
-        pytest.param({"ephemeral": {}}, [*STORAGE, *PROVISIONING], id="ephemeral volume"),
-        pytest.param({"gcePersistentDisk": {"pdName": "a"}}, BOUND, id="gcePersistentDisk"),
-        pytest.param({"awsElasticBlockStore": {"volumeID": "a"}}, BOUND, id="awsElasticBlockStore"),
-        pytest.param({"azureDisk": {"diskURI": "a"}}, BOUND, id="azureDisk"),
-        pytest.param({"cinder": {"volumeID": "a"}}, BOUND, id="cinder"),
-        pytest.param({"portworxVolume": {"volumeID": "a"}}, BOUND, id="portworxVolume"),
-        pytest.param({"azureFile": {}}, [], id="azureFile, for which the scheduler needs no driver"),
-        pytest.param({"vsphereVolume": {}}, [], id="vsphereVolume, likewise"),
-        pytest.param({"iscsi": {"iqn": "a"}}, [], id="iscsi, compared with other pods' only"),
-        pytest.param({"rbd": {"image": "a"}}, [], id="rbd, likewise"),
-        pytest.param({"csi": {"driver": "a"}}, [], id="csi without a claim"),
-        pytest.param({"emptyDir": {}}, [], id="emptyDir"),
-        pytest.param({"image": {"reference": "a"}}, [], id="image"),
-    ],
+@table(
+    "volume, asked",
+    {
+        "bound claim": ({"persistentVolumeClaim": {"claimName": "bound"}}, BOUND),
+        "unbound claim": ({"persistentVolumeClaim": {"claimName": "new"}}, [*STORAGE, *PROVISIONING]),
+        "claim to be made": ({"persistentVolumeClaim": {"claimName": "absent"}}, [*STORAGE, *PROVISIONING]),
+        "claim elsewhere": ({"persistentVolumeClaim": {"claimName": "far"}}, [*STORAGE, *PROVISIONING]),
+        "ephemeral volume": ({"ephemeral": {}}, [*STORAGE, *PROVISIONING]),
+        "gcePersistentDisk": ({"gcePersistentDisk": {"pdName": "a"}}, BOUND),
+        "awsElasticBlockStore": ({"awsElasticBlockStore": {"volumeID": "a"}}, BOUND),
+        "azureDisk": ({"azureDisk": {"diskURI": "a"}}, BOUND),
+        "cinder": ({"cinder": {"volumeID": "a"}}, BOUND),
+        "portworxVolume": ({"portworxVolume": {"volumeID": "a"}}, BOUND),
+        "azureFile, for which the scheduler needs no driver": ({"azureFile": {}}, []),
+        "vsphereVolume, likewise": ({"vsphereVolume": {}}, []),
+        "iscsi, compared with other pods' only": ({"iscsi": {"iqn": "a"}}, []),
+        "rbd, likewise": ({"rbd": {"image": "a"}}, []),
+        "csi without a claim": ({"csi": {"driver": "a"}}, []),
+        "emptyDir": ({"emptyDir": {}}, []),
+        "image": ({"image": {"reference": "a"}}, []),
+    },
 )
 def test_storage(volume: Object, asked: list[str]) -> None:
     objects = [
@@ -310,13 +309,13 @@ def test_resource_claims(names: list[str], asked: list[str]) -> None:
     assert asked_for([claiming], objects) == asked
 
 
-@pytest.mark.parametrize(
-    ("stored", "claim", "asked"),
-    [
-        pytest.param(False, "", [CLAIMS, TEMPLATE, SLICES, CLASSES], id="to come"),
-        pytest.param(True, "", [CLAIMS, TEMPLATE], id="waits for its claim"),
-        pytest.param(True, "waiting", [CLAIMS, SLICES, CLASSES], id="has its claim"),
-    ],
+@table(
+    "stored, claim, asked",
+    {
+        "to come": (False, "", [CLAIMS, TEMPLATE, SLICES, CLASSES]),
+        "waits for its claim": (True, "", [CLAIMS, TEMPLATE]),
+        "has its claim": (True, "waiting", [CLAIMS, SLICES, CLASSES]),
+    },
 )
 def test_templates_of_resource_claims(claim: str, asked: list[str], *, stored: bool) -> None:
     claiming = pod(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "gpus"}])

@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import fields
 
-from cluster_io.device_kinds import (
-    DEVICE_CLASSES,
-    RESOURCE_CLAIM_TEMPLATES,
-    RESOURCE_CLAIMS,
-    RESOURCE_SLICES,
-)
+from cluster_io.device_kinds import DEVICE_CLASSES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, RESOURCE_SLICES
 from cluster_io.gather import Gatherer
 from cluster_io.in_memory import MemorySource
 from cluster_io.kinds import ALL_KINDS, Kind

@@ -16,6 +16,7 @@ from podrules.api.model.node import Node
 from podrules.node.pressure.usage import ReadUsage, UsageSource
 from tests.cluster_io.recording import RecordingSource
 from tests.objects import make_node, raw_condition, raw_pod
+from tests.table import table
 
 OTHER = raw_pod("other", "shop", uid="x", nodeName="node-2")
 ON_NODE = [
@@ -95,13 +96,13 @@ def test_thresholds_that_cannot_be_read_leave_usage_known() -> None:
     assert [entry.resource for entry in read.unread] == ["nodes/proxy"]
 
 
-@pytest.mark.parametrize(
-    ("refused", "unread"),
-    [
-        pytest.param({"forbidden": {"nodes.metrics.k8s.io"}}, "nodes.metrics.k8s.io", id="nodes' metrics"),
-        pytest.param({"not_served": {"nodes.metrics.k8s.io"}}, "nodes.metrics.k8s.io", id="no metrics API"),
-        pytest.param({"forbidden": {"pods.metrics.k8s.io"}}, "pods.metrics.k8s.io", id="pods' metrics"),
-    ],
+@table(
+    "refused, unread",
+    {
+        "nodes' metrics": ({"forbidden": {"nodes.metrics.k8s.io"}}, "nodes.metrics.k8s.io"),
+        "no metrics API": ({"not_served": {"nodes.metrics.k8s.io"}}, "nodes.metrics.k8s.io"),
+        "pods' metrics": ({"forbidden": {"pods.metrics.k8s.io"}}, "pods.metrics.k8s.io"),
+    },
 )
 def test_neither_kubelet_nor_metrics(refused: dict[str, Any], unread: str) -> None:
     source = RecordingSource([*ON_NODE, NODE_METRICS, POD_METRICS], **refused)
@@ -143,37 +144,32 @@ def test_path_of_a_kubelet() -> None:
     assert summary.node.rlimit.max_pid == 7
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "error", "words"),
-    [
-        pytest.param(
+@table(
+    "status, body, error, words",
+    {
+        "API server": (
             403,
             b'{"kind":"Status","message":"nodes \\"node-1\\" is forbidden"}',
             Forbidden,
             "you may not get nodes/proxy",
-            id="API server",
         ),
-        pytest.param(
+        "kubelet refuses the API server": (
             403,
             b"Forbidden (user=kube-apiserver, verb=get, resource=nodes, subresource(s)=[stats])",
             KubeletUnavailable,
             "the kubelet of node-1 answers 403: Forbidden",
-            id="kubelet refuses the API server",
         ),
-        pytest.param(
+        "not reached": (
             503,
             b'{"kind":"Status","message":"error trying to reach service: dial tcp 192.0.2.7:10250: connect"}',
             KubeletUnavailable,
             "answers 503: error trying to reach service",
-            id="not reached",
         ),
-        pytest.param(
-            404, b"404 page not found", KubeletUnavailable, "answers 404: 404 page not found", id="not served"
-        ),
-        pytest.param(200, b"[]", BadObject, "configz of node-1: this is a list; write a mapping", id="another shape"),
-        pytest.param(200, b"<html>", BadObject, "configz of node-1: not valid JSON", id="no JSON"),
-        pytest.param(200, b" " * (MAX_BYTES + 1), KubeletUnavailable, "with more than 32 MiB", id="too large"),
-    ],
+        "not served": (404, b"404 page not found", KubeletUnavailable, "answers 404: 404 page not found"),
+        "another shape": (200, b"[]", BadObject, "configz of node-1: this is a list; write a mapping"),
+        "no JSON": (200, b"<html>", BadObject, "configz of node-1: not valid JSON"),
+        "too large": (200, b" " * (MAX_BYTES + 1), KubeletUnavailable, "with more than 32 MiB"),
+    },
 )
 def test_kubelet_without_an_answer(status: int, body: bytes, error: type[Exception], words: str) -> None:
     with pytest.raises(error) as raised:

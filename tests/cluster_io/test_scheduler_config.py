@@ -13,6 +13,7 @@ from cluster_io.in_memory import MemorySource
 from cluster_io.scheduler_config import read_scheduler_configuration
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.plugin import InterPodAffinityArgs
 from tests.cluster_io.recording import RecordingSource
+from tests.table import table
 
 CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -53,22 +54,20 @@ def test_a_file(tmp_path: Path) -> None:
     assert source.asked == []
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        pytest.param({}, f"{WHERE}: data: 0 documents of kind KubeSchedulerConfiguration: it needs one", id="nothing"),
-        pytest.param(
+@table(
+    "data, message",
+    {
+        "nothing": ({}, f"{WHERE}: data: 0 documents of kind KubeSchedulerConfiguration: it needs one"),
+        "two": (
             {"a": CONFIG, "b": CONFIG},
             f"{WHERE}: data: 2 documents of kind KubeSchedulerConfiguration: it needs one",
-            id="two",
         ),
-        pytest.param({"a": "{a: b"}, f"{WHERE}: data.a, line 2, column 1: not valid YAML: ", id="no YAML"),
-        pytest.param(
+        "no YAML": ({"a": "{a: b"}, f"{WHERE}: data.a, line 2, column 1: not valid YAML: "),
+        "a value that kube-scheduler refuses": (
             {"a": CONFIG.replace("70", "170")},
             f"{WHERE}: percentageOfNodesToScore: Invalid value: 170: not in valid range [0-100]",
-            id="a value that kube-scheduler refuses",
         ),
-    ],
+    },
 )
 def test_config_map_without_a_configuration(data: Mapping[str, str], message: str) -> None:
     with pytest.raises(ManifestError) as raised:
@@ -90,28 +89,17 @@ def test_file_without_a_configuration(tmp_path: Path) -> None:
         read_scheduler_configuration(make_source({}), str(tmp_path / "none.yaml"))
 
 
-@pytest.mark.parametrize(
-    ("where", "kind", "message"),
-    [
-        pytest.param(
+@table(
+    "where, kind, message",
+    {
+        "another name": (
             "configmap/kube-system/schedule",
             NotFound,
             'configmaps "schedule" not found in namespace kube-system',
-            id="another name",
         ),
-        pytest.param(
-            "configmap/scheduler",
-            UsageError,
-            '"configmap/scheduler": no ConfigMap is named so',
-            id="no namespace",
-        ),
-        pytest.param(
-            "configmap/kube-system/",
-            UsageError,
-            '"configmap/kube-system/": no ConfigMap is named so',
-            id="no name",
-        ),
-    ],
+        "no namespace": ("configmap/scheduler", UsageError, '"configmap/scheduler": no ConfigMap is named so'),
+        "no name": ("configmap/kube-system/", UsageError, '"configmap/kube-system/": no ConfigMap is named so'),
+    },
 )
 def test_a_config_map_that_cannot_be_read(where: str, kind: type[ClusterError], message: str) -> None:
     with pytest.raises(kind) as raised:

@@ -18,6 +18,7 @@ from podrules.api.model.base import Condition
 from podrules.api.model.decode import DecodeError
 from podrules.api.model.pod import Pod
 from tests.cluster_io.protobuf import listed, message, time
+from tests.table import table
 
 LIKE_A_TIME = "\x08\x08éé\x05\x10\x00"
 LIKE_A_NODE = "R\x05node1X\x00`\x00h\x00"
@@ -245,17 +246,17 @@ def test_made_up_values_that_pods_really_have() -> None:
     assert_same([pod(PLAIN, own(1, **made_up))] * 4)
 
 
-@pytest.mark.parametrize(
+@table(
     "change",
-    [
-        pytest.param(lambda parts: b"".join(reversed(parts)), id="status first"),
-        pytest.param(lambda parts: parts[0] + parts[1], id="no status"),
-        pytest.param(lambda parts: parts[0] + parts[2], id="no spec"),
-        pytest.param(lambda _: b"", id="nothing"),
-        pytest.param(lambda parts: b"".join(parts) + parts[2], id="two statuses"),
-        pytest.param(lambda parts: b"".join(parts) + message((4, "more")), id="a field more"),
-        pytest.param(lambda _: message((1, b""), (2, b""), (3, b"")), id="empty parts"),
-    ],
+    {
+        "status first": lambda parts: b"".join(reversed(parts)),
+        "no status": lambda parts: parts[0] + parts[1],
+        "no spec": lambda parts: parts[0] + parts[2],
+        "nothing": lambda _: b"",
+        "two statuses": lambda parts: b"".join(parts) + parts[2],
+        "a field more": lambda parts: b"".join(parts) + message((4, "more")),
+        "empty parts": lambda _: message((1, b""), (2, b""), (3, b"")),
+    },
 )
 def test_pods_that_are_written_in_another_way(change: Callable[[Sequence[bytes]], bytes]) -> None:
     def written(number: int) -> bytes:

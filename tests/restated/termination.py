@@ -67,10 +67,7 @@ def before_delete(pod: Pod, options: DeleteOptions, *, now: float, deletion_time
     current = pod.metadata.deletion_grace_period_seconds
     current = 1 if current is not None and current < 0 else current
     unchanged = DeleteOutcome(
-        option_seconds=asked,
-        deletion_grace_period_seconds=current,
-        deletion_time=deletion_time,
-        generation=generation,
+        option_seconds=asked, deletion_grace_period_seconds=current, deletion_time=deletion_time, generation=generation
     )
     if not current:
         # An earlier removal was interrupted: this one finishes it.

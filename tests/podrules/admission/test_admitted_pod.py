@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from podrules.admission.admitted_pod import AdmissionObjects, admit_pod
 from podrules.api.model.base import ObjectMeta
 from podrules.api.model.decode import from_object
@@ -11,6 +9,7 @@ from podrules.api.model.policy import PriorityClass, RuntimeClass
 from podrules.pod.defaults import DefaultedField
 from podrules.pod.priority import SYSTEM_CLUSTER_CRITICAL, PrioritySource
 from tests.objects import make_limit_range, make_pod
+from tests.table import table
 
 HIGH = PriorityClass(metadata=ObjectMeta(name="high"), value=1000)
 
@@ -51,12 +50,12 @@ def test_refused_pod_keeps_earlier_admission_changes() -> None:
     assert "cpu" in admitted.pod.spec.containers[0].resources.limits
 
 
-@pytest.mark.parametrize(
-    ("name", "priority"),
-    [
-        pytest.param("high", None, id="a class of the cluster is unknown"),
-        pytest.param(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, id="a system class is known"),
-    ],
+@table(
+    "name, priority",
+    {
+        "a class of the cluster is unknown": ("high", None),
+        "a system class is known": (SYSTEM_CLUSTER_CRITICAL, 2_000_000_000),
+    },
 )
 def test_only_system_classes_resolve_without_classes(name: str, priority: int | None) -> None:
     admitted = admit_pod(make_pod(priorityClassName=name), AdmissionObjects())

@@ -20,26 +20,26 @@ from podrules.api.csi_translation import (
 from podrules.api.model.decode import from_object
 from podrules.api.model.storage import Volume
 from tests.podrules.scheduling.scheduler.plugins.building_storage import volume
+from tests.table import table
 
 EBS_ZONE = "topology.ebs.csi.aws.com/zone"
 
 
-@pytest.mark.parametrize(
-    ("source", "driver", "handle"),
-    [
-        pytest.param({"awsElasticBlockStore": {"volumeID": "vol-1"}}, "ebs.csi.aws.com", "vol-1", id="bare id"),
-        pytest.param({"awsElasticBlockStore": {"volumeID": "aws://zone/vol-1"}}, "ebs.csi.aws.com", "vol-1", id="URL"),
-        pytest.param({"awsElasticBlockStore": {"volumeID": "aws:///vol-1"}}, "ebs.csi.aws.com", "vol-1", id="no zone"),
-        pytest.param({"azureDisk": {"diskURI": "uri", "kind": "managed"}}, "disk.csi.azure.com", "uri", id="Azure"),
-        pytest.param({"cinder": {"volumeID": "c"}}, "cinder.csi.openstack.org", "c", id="Cinder"),
-        pytest.param({"portworxVolume": {"volumeID": "p"}}, "pxd.portworx.com", "p", id="Portworx"),
-        pytest.param(
+@table(
+    "source, driver, handle",
+    {
+        "bare id": ({"awsElasticBlockStore": {"volumeID": "vol-1"}}, "ebs.csi.aws.com", "vol-1"),
+        "URL": ({"awsElasticBlockStore": {"volumeID": "aws://zone/vol-1"}}, "ebs.csi.aws.com", "vol-1"),
+        "no zone": ({"awsElasticBlockStore": {"volumeID": "aws:///vol-1"}}, "ebs.csi.aws.com", "vol-1"),
+        "Azure": ({"azureDisk": {"diskURI": "uri", "kind": "managed"}}, "disk.csi.azure.com", "uri"),
+        "Cinder": ({"cinder": {"volumeID": "c"}}, "cinder.csi.openstack.org", "c"),
+        "Portworx": ({"portworxVolume": {"volumeID": "p"}}, "pxd.portworx.com", "p"),
+        "GCE": (
             {"gcePersistentDisk": {"pdName": "g"}},
             "pd.csi.storage.gke.io",
             "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/g",
-            id="GCE",
         ),
-    ],
+    },
 )
 def test_translate(source: Mapping[str, Any], driver: str, handle: str) -> None:
     inline = from_object(source, Volume)
@@ -53,20 +53,18 @@ def test_translate(source: Mapping[str, Any], driver: str, handle: str) -> None:
     assert translate_volume(volume("pv", csi={"driver": "x", "volumeHandle": "h"})).spec.csi is not None
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        pytest.param(
+@table(
+    "source, message",
+    {
+        "EBS": (
             {"awsElasticBlockStore": {"volumeID": "aws:///vol/1"}},
             "failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume (aws:///vol/1)",
-            id="EBS",
         ),
-        pytest.param(
+        "Azure Disk": (
             {"azureDisk": {"diskURI": "uri", "kind": "Shared"}},
             "kind(Shared) is not supported in csi migration",
-            id="Azure Disk",
         ),
-    ],
+    },
 )
 def test_untranslatable_volumes(source: Mapping[str, Any], message: str) -> None:
     with pytest.raises(TranslationError) as caught:
@@ -85,13 +83,13 @@ def test_migratable_and_not_switched_on(source: str) -> None:
     assert not is_inline_migratable(from_object({"rbd": {}}, Volume))
 
 
-@pytest.mark.parametrize(
-    ("labels", "handle"),
-    [
-        pytest.param({ZONE: "us-east1-a"}, "zones/us-east1-a", id="zonal"),
-        pytest.param({BETA_ZONE: "us-east1-b", ZONE: "us-east1-a"}, "zones/us-east1-b", id="the beta label first"),
-        pytest.param({ZONE: "us-east1-a__us-east1-b"}, "regions/us-east1", id="regional"),
-    ],
+@table(
+    "labels, handle",
+    {
+        "zonal": ({ZONE: "us-east1-a"}, "zones/us-east1-a"),
+        "the beta label first": ({BETA_ZONE: "us-east1-b", ZONE: "us-east1-a"}, "zones/us-east1-b"),
+        "regional": ({ZONE: "us-east1-a__us-east1-b"}, "regions/us-east1"),
+    },
 )
 def test_gce_handle(labels: Mapping[str, str], handle: str) -> None:
     found = translate_volume(volume("pv", labels=labels, gcePersistentDisk={"pdName": "g"})).spec.csi
@@ -105,24 +103,19 @@ def test_gce_zones_of_several_regions() -> None:
         translate_volume(volume("pv", labels={ZONE: "c-d-e__a-b-c"}, gcePersistentDisk={"pdName": "g"}))
 
 
-@pytest.mark.parametrize(
-    ("on", "labels", "expected"),
-    [
-        pytest.param({ZONE: ["z"]}, {}, {EBS_ZONE: ["z"]}, id="zone key is renamed"),
-        pytest.param({BETA_ZONE: ["z"]}, {}, {EBS_ZONE: ["z"]}, id="beta zone key is renamed"),
-        pytest.param({}, {ZONE: "b__a"}, {EBS_ZONE: ["a", "b"]}, id="zone label is added"),
-        pytest.param({"rack": ["r"]}, {BETA_ZONE: "a"}, {"rack": ["r"], EBS_ZONE: ["a"]}, id="added to every term"),
-        pytest.param({ZONE: ["z"]}, {ZONE: "other"}, {EBS_ZONE: ["z"]}, id="the affinity counts, not the label"),
-        pytest.param(
-            {BETA_ZONE: ["z"], BETA_REGION: ["r"]},
-            {},
-            {EBS_ZONE: ["z"], REGION: ["r"]},
-            id="beta region key is renamed",
-        ),
-        pytest.param({ZONE: ["z"], BETA_REGION: ["r"]}, {}, {EBS_ZONE: ["z"], BETA_REGION: ["r"]}, id="mixed keys"),
-        pytest.param({}, {}, {}, id="no topology"),
-        pytest.param({}, {ZONE: "__"}, {}, id="a label without zones"),
-    ],
+@table(
+    "on, labels, expected",
+    {
+        "zone key is renamed": ({ZONE: ["z"]}, {}, {EBS_ZONE: ["z"]}),
+        "beta zone key is renamed": ({BETA_ZONE: ["z"]}, {}, {EBS_ZONE: ["z"]}),
+        "zone label is added": ({}, {ZONE: "b__a"}, {EBS_ZONE: ["a", "b"]}),
+        "added to every term": ({"rack": ["r"]}, {BETA_ZONE: "a"}, {"rack": ["r"], EBS_ZONE: ["a"]}),
+        "the affinity counts, not the label": ({ZONE: ["z"]}, {ZONE: "other"}, {EBS_ZONE: ["z"]}),
+        "beta region key is renamed": ({BETA_ZONE: ["z"], BETA_REGION: ["r"]}, {}, {EBS_ZONE: ["z"], REGION: ["r"]}),
+        "mixed keys": ({ZONE: ["z"], BETA_REGION: ["r"]}, {}, {EBS_ZONE: ["z"], BETA_REGION: ["r"]}),
+        "no topology": ({}, {}, {}),
+        "a label without zones": ({}, {ZONE: "__"}, {}),
+    },
 )
 def test_topology(on: Mapping[str, list[str]], labels: Mapping[str, str], expected: Mapping[str, list[str]]) -> None:
     found = translate_volume(volume("pv", on=on, labels=labels, awsElasticBlockStore={"volumeID": "vol-1"}))

@@ -56,6 +56,7 @@ from tests.podrules.scheduling.scheduler.plugins.building_storage import (
     storage_class,
     volume,
 )
+from tests.table import table
 
 JSON = Mapping[str, Any]
 DEVICES, FIT = DynamicResources(), NodeResourcesFit()
@@ -284,13 +285,7 @@ def test_gate_DRAExtendedResource() -> None:
     assert fits(after) == SUCCESS
 
 
-@pytest.mark.parametrize(
-    "slices",
-    [
-        pytest.param(PARTITIONED, id="a device that consumes counters"),
-        pytest.param((PER_DEVICE,), id="devices that choose their nodes"),
-    ],
-)
+@table("slices", {"a device that consumes counters": PARTITIONED, "devices that choose their nodes": (PER_DEVICE,)})
 def test_gate_DRAPartitionableDevices(slices: tuple[JSON, ...]) -> None:
     before, after = around("dra_partitionable_devices")
     assert devices(before, *slices) == NO_DEVICE
@@ -352,14 +347,12 @@ def test_gate_DRAConsumableCapacity_for_too_much_capacity() -> None:
     assert devices(after, make_slice(SHARED), claims=claims) == NO_DEVICE
 
 
-@pytest.mark.parametrize(
-    ("request_", "subject"),
-    [
-        pytest.param(make_request(**HALF), "request req-0", id="exactly"),
-        pytest.param(
-            make_request(first_available=[make_request("small", **HALF)]), "subrequest small", id="an alternative"
-        ),
-    ],
+@table(
+    "request_, subject",
+    {
+        "exactly": (make_request(**HALF), "request req-0"),
+        "an alternative": (make_request(first_available=[make_request("small", **HALF)]), "subrequest small"),
+    },
 )
 def test_gate_DRAConsumableCapacity_where_another_gate_is_on(request_: JSON, subject: str) -> None:
     before, _ = around("dra_consumable_capacity")

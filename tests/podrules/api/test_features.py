@@ -14,6 +14,7 @@ from podrules.api.features import CHANGES, GATES, REFERENCE, REFERENCE_VERSION, 
 from podrules.scheduling.scheduler.in_tree import IN_TREE, ExtensionPoint
 from podrules.scheduling.scheduler.plugin_set import Plugins, enabled_plugins
 from tests.recorded import MINORS
+from tests.table import table
 from tests.tree import ROOT
 from tests.upstream import upstream_source
 
@@ -52,17 +53,17 @@ def on_by_default(minor: int) -> set[str]:
     return {change.gate for field, change in GATES.items() if getattr(features, field)}
 
 
-@pytest.mark.parametrize(
-    ("minor", "gates"),
-    [
-        pytest.param(32, set(), id="1.32: none"),
-        pytest.param(33, IN_1_33, id="1.33"),
-        pytest.param(34, IN_1_34, id="1.34"),
-        pytest.param(35, IN_1_34, id="1.35: as 1.34"),
-        pytest.param(36, IN_1_36, id="1.36"),
-        pytest.param(37, IN_1_37, id="1.37"),
-        pytest.param(99, IN_1_37, id="newer than the newest"),
-    ],
+@table(
+    "minor, gates",
+    {
+        "1.32: none": (32, set()),
+        "1.33": (33, IN_1_33),
+        "1.34": (34, IN_1_34),
+        "1.35: as 1.34": (35, IN_1_34),
+        "1.36": (36, IN_1_36),
+        "1.37": (37, IN_1_37),
+        "newer than the newest": (99, IN_1_37),
+    },
 )
 def test_Q1_gates_that_are_on_by_default(minor: int, gates: set[str]) -> None:
     assert on_by_default(minor) == gates

@@ -25,6 +25,7 @@ from podrules.ending.deleted_pod import deleted_at
 from podrules.ending.volumes import is_multi_attach_allowed
 from podrules.node.reachability import NodeReach, Reach
 from tests.podrules.node.lost import make_attachment, make_lost_pod, make_volume
+from tests.table import table
 
 DELETED = "2026-11-21T03:08:30Z"
 AT = datetime.fromisoformat("2026-11-21T03:08:00Z")
@@ -60,14 +61,14 @@ def reach(lost: Reach = Reach.ANSWERS) -> list[NodeReach]:
 HELD = [make_attachment("data", "lost")]
 
 
-@pytest.mark.parametrize(
-    ("deletion", "answers", "step", "waits", "since"),
-    [
-        pytest.param(None, Reach.ANSWERS, MoveStep.STOP, WaitsFor.USER, None, id="it keeps running elsewhere"),
-        pytest.param(DELETED, Reach.ANSWERS, MoveStep.STOP, WaitsFor.KUBELET, AT, id="it is being stopped"),
-        pytest.param(DELETED, Reach.SILENT, MoveStep.STOP, WaitsFor.SILENT_KUBELET, AT, id="its node is silent"),
-        pytest.param(DELETED, Reach.UNKNOWN, MoveStep.STOP, WaitsFor.KUBELET, AT, id="its node is unknown"),
-    ],
+@table(
+    "deletion, answers, step, waits, since",
+    {
+        "it keeps running elsewhere": (None, Reach.ANSWERS, MoveStep.STOP, WaitsFor.USER, None),
+        "it is being stopped": (DELETED, Reach.ANSWERS, MoveStep.STOP, WaitsFor.KUBELET, AT),
+        "its node is silent": (DELETED, Reach.SILENT, MoveStep.STOP, WaitsFor.SILENT_KUBELET, AT),
+        "its node is unknown": (DELETED, Reach.UNKNOWN, MoveStep.STOP, WaitsFor.KUBELET, AT),
+    },
 )
 def test_F7_stop(deletion: str | None, answers: Reach, step: MoveStep, waits: WaitsFor, since: datetime | None) -> None:
     position = volume_position(NEW, facts(old(deleted=deletion), attachments=HELD, mounted=["lost"]), reach(answers))
@@ -77,18 +78,16 @@ def test_F7_stop(deletion: str | None, answers: Reach, step: MoveStep, waits: Wa
     assert (position.node, position.held_by) == ("lost", ("web-1",))
 
 
-@pytest.mark.parametrize(
-    ("users", "mounted", "answers", "waits"),
-    [
-        pytest.param([], ["lost"], Reach.ANSWERS, WaitsFor.KUBELET, id="still mounted"),
-        pytest.param([], ["lost"], Reach.SILENT, WaitsFor.FORCE_DETACH, id="still mounted on a silent node"),
-        pytest.param([], [], Reach.ANSWERS, WaitsFor.CONTROLLER, id="unmounted"),
-        pytest.param([], [], Reach.SILENT, WaitsFor.CONTROLLER, id="unmounted on a silent node"),
-        pytest.param([old(phase="Succeeded")], ["lost"], Reach.ANSWERS, WaitsFor.KUBELET, id="its pod has finished"),
-        pytest.param(
-            [old(deleted=DELETED, running=False)], ["lost"], Reach.ANSWERS, WaitsFor.KUBELET, id="its pod has stopped"
-        ),
-    ],
+@table(
+    "users, mounted, answers, waits",
+    {
+        "still mounted": ([], ["lost"], Reach.ANSWERS, WaitsFor.KUBELET),
+        "still mounted on a silent node": ([], ["lost"], Reach.SILENT, WaitsFor.FORCE_DETACH),
+        "unmounted": ([], [], Reach.ANSWERS, WaitsFor.CONTROLLER),
+        "unmounted on a silent node": ([], [], Reach.SILENT, WaitsFor.CONTROLLER),
+        "its pod has finished": ([old(phase="Succeeded")], ["lost"], Reach.ANSWERS, WaitsFor.KUBELET),
+        "its pod has stopped": ([old(deleted=DELETED, running=False)], ["lost"], Reach.ANSWERS, WaitsFor.KUBELET),
+    },
 )
 def test_F7_detach(users: Sequence[Pod], mounted: Sequence[str], answers: Reach, waits: WaitsFor) -> None:
     position = volume_position(NEW, facts(*users, attachments=HELD, mounted=mounted), reach(answers))
@@ -134,13 +133,13 @@ def test_F7_pod_that_runs_waits_for_nothing() -> None:
     assert volume_position(running, facts(attachments=[make_attachment("data", "well")]), reach()) is None
 
 
-@pytest.mark.parametrize(
+@table(
     "more",
-    [
-        pytest.param({"modes": ["ReadWriteMany"]}, id="for many nodes"),
-        pytest.param({"modes": []}, id="no access mode: the driver decides"),
-        pytest.param({"attachable": False}, id="nothing attaches it"),
-    ],
+    {
+        "for many nodes": {"modes": ["ReadWriteMany"]},
+        "no access mode: the driver decides": {"modes": []},
+        "nothing attaches it": {"attachable": False},
+    },
 )
 def test_F7_no_pod_waits_for_shared_volume(more: Any) -> None:
     position = volume_position(NEW, facts(old(), attachments=HELD, **more), reach())
@@ -201,31 +200,24 @@ def test_F7_node_statuses_name_what_the_controller_attaches(source: str, about: 
 
 
 ISCSI = from_object(
-    {
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "iscsi": {"targetPortal": "10.0.0.1:3260", "iqn": "iqn.x", "lun": 0},
-        }
-    },
+    {"spec": {"accessModes": ["ReadWriteOnce"], "iscsi": {"targetPortal": "10.0.0.1:3260", "iqn": "iqn.x", "lun": 0}}},
     PersistentVolume,
 )
 
 
-@pytest.mark.parametrize(
-    ("users", "attached", "mounted", "answers", "step", "waits"),
-    [
-        pytest.param([old()], [], [], Reach.ANSWERS, MoveStep.STOP, WaitsFor.USER, id="used elsewhere"),
-        pytest.param(
-            [old(deleted=DELETED)], [], [], Reach.ANSWERS, MoveStep.STOP, WaitsFor.KUBELET, id="being stopped"
-        ),
-        pytest.param([], ["lost"], ["lost"], Reach.ANSWERS, MoveStep.DETACH, WaitsFor.KUBELET, id="still mounted"),
-        pytest.param([], ["lost"], ["lost"], Reach.SILENT, MoveStep.DETACH, WaitsFor.FORCE_DETACH, id="6 min"),
-        pytest.param([], ["lost"], ["lost"], Reach.OUT_OF_SERVICE, MoveStep.DETACH, WaitsFor.CONTROLLER, id="tainted"),
-        pytest.param([], ["lost"], ["lost"], Reach.GONE, MoveStep.DETACH, WaitsFor.FORCE_DETACH, id="node deleted"),
-        pytest.param([], ["lost"], [], Reach.ANSWERS, MoveStep.DETACH, WaitsFor.CONTROLLER, id="unmounted"),
-        pytest.param([], [], ["lost"], Reach.SILENT, MoveStep.ATTACH, WaitsFor.CONTROLLER, id="detached by force"),
-        pytest.param([], ["well"], [], Reach.ANSWERS, MoveStep.START, WaitsFor.OWN_KUBELET, id="attached here"),
-    ],
+@table(
+    "users, attached, mounted, answers, step, waits",
+    {
+        "used elsewhere": ([old()], [], [], Reach.ANSWERS, MoveStep.STOP, WaitsFor.USER),
+        "being stopped": ([old(deleted=DELETED)], [], [], Reach.ANSWERS, MoveStep.STOP, WaitsFor.KUBELET),
+        "still mounted": ([], ["lost"], ["lost"], Reach.ANSWERS, MoveStep.DETACH, WaitsFor.KUBELET),
+        "6 min": ([], ["lost"], ["lost"], Reach.SILENT, MoveStep.DETACH, WaitsFor.FORCE_DETACH),
+        "tainted": ([], ["lost"], ["lost"], Reach.OUT_OF_SERVICE, MoveStep.DETACH, WaitsFor.CONTROLLER),
+        "node deleted": ([], ["lost"], ["lost"], Reach.GONE, MoveStep.DETACH, WaitsFor.FORCE_DETACH),
+        "unmounted": ([], ["lost"], [], Reach.ANSWERS, MoveStep.DETACH, WaitsFor.CONTROLLER),
+        "detached by force": ([], [], ["lost"], Reach.SILENT, MoveStep.ATTACH, WaitsFor.CONTROLLER),
+        "attached here": ([], ["well"], [], Reach.ANSWERS, MoveStep.START, WaitsFor.OWN_KUBELET),
+    },
 )
 def test_F7_iscsi_waits_without_volume_attachment(
     users: Sequence[Pod],
@@ -258,14 +250,14 @@ def test_F7_when_a_volume_is_detached_mounted_or_not(answers: Reach, after: time
     assert detached_after(answers) == after
 
 
-@pytest.mark.parametrize(
-    ("answers", "waits"),
-    [
-        pytest.param(Reach.GONE, WaitsFor.POD_GC, id="its node was deleted"),
-        pytest.param(Reach.OUT_OF_SERVICE, WaitsFor.POD_GC, id="declared out of service"),
-        pytest.param(Reach.BACK, WaitsFor.KUBELET, id="back in service"),
-        pytest.param(Reach.MISSED_HEARTBEATS, WaitsFor.SILENT_KUBELET, id="no heartbeats"),
-    ],
+@table(
+    "answers, waits",
+    {
+        "its node was deleted": (Reach.GONE, WaitsFor.POD_GC),
+        "declared out of service": (Reach.OUT_OF_SERVICE, WaitsFor.POD_GC),
+        "back in service": (Reach.BACK, WaitsFor.KUBELET),
+        "no heartbeats": (Reach.MISSED_HEARTBEATS, WaitsFor.SILENT_KUBELET),
+    },
 )
 def test_F7_component_that_ends_the_holder(answers: Reach, waits: WaitsFor) -> None:
     position = volume_position(NEW, facts(old(deleted=DELETED), attachments=HELD, mounted=["lost"]), reach(answers))

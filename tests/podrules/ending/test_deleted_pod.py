@@ -12,6 +12,7 @@ from podrules.api.model.instant import FIRST, LAST
 from podrules.api.model.pod import Pod
 from podrules.ending.deleted_pod import deleted_at, pod_ending, stop_plan
 from tests.objects import raw_container, raw_pod
+from tests.table import table
 
 RUNNING = {"name": "app", "state": {"running": {}}}
 ENDED = {"name": "app", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
@@ -53,15 +54,15 @@ def test_T5_elapsed_period_hides_first_delete(seconds: int) -> None:
     assert (ending.deleted_at, ending.deleted_earlier) == (at(0), True)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "deleted_at", "after"),
-    [
-        pytest.param(60, at(-60), False, id="consistent times"),
-        pytest.param(600, at(-300), True, id="deleted before the pod was created"),
-        pytest.param(3_153_600_000, at(-300), True, id="a hundred years"),
-        pytest.param(10**11, at(-300), True, id="more than a Duration holds"),
-        pytest.param(2**63 - 1, at(1), False, id="the most: a Duration of -1 s"),
-    ],
+@table(
+    "seconds, deleted_at, after",
+    {
+        "consistent times": (60, at(-60), False),
+        "deleted before the pod was created": (600, at(-300), True),
+        "a hundred years": (3_153_600_000, at(-300), True),
+        "more than a Duration holds": (10**11, at(-300), True),
+        "the most: a Duration of -1 s": (2**63 - 1, at(1), False),
+    },
 )
 def test_T5_pod_is_not_deleted_before_its_creation(seconds: int, deleted_at: datetime, after: bool) -> None:
     made = {"creationTimestamp": at(-300).isoformat(), "deletionTimestamp": at(0).isoformat()}
@@ -81,15 +82,15 @@ def test_T5_hook_that_takes_the_whole_period_adds_the_minimum() -> None:
     assert pod_ending(going(containers=[hook])).ends_by == at(32)
 
 
-@pytest.mark.parametrize(
-    ("pod", "quiet", "processes"),
-    [
-        pytest.param(going(container=ENDED), False, False, id="its containers have ended"),
-        pytest.param(going(container=ENDED), True, True, id="they had ended at the node's last heartbeat"),
-        pytest.param(going(), True, True, id="its node does not answer"),
-        pytest.param(going(status={"phase": "Succeeded"}), False, False, id="it has finished"),
-        pytest.param(going(nodeName=""), False, False, id="it is on no node"),
-    ],
+@table(
+    "pod, quiet, processes",
+    {
+        "its containers have ended": (going(container=ENDED), False, False),
+        "they had ended at the node's last heartbeat": (going(container=ENDED), True, True),
+        "its node does not answer": (going(), True, True),
+        "it has finished": (going(status={"phase": "Succeeded"}), False, False),
+        "it is on no node": (going(nodeName=""), False, False),
+    },
 )
 def test_T5_no_end_time_without_process_or_kubelet(pod: Pod, quiet: bool, processes: bool) -> None:
     ending = pod_ending(pod, quiet=quiet)
@@ -104,14 +105,14 @@ def test_T5_delete_of_a_mirror_stops_no_static_pod() -> None:
     assert (plan.static, plan.processes, plan.containers, plan.sigkill_latest) == (True, True, (), 0)
 
 
-@pytest.mark.parametrize(
-    ("pod", "option", "at_once"),
-    [
-        pytest.param(going(status={"phase": "Succeeded"}), None, False, id="another delete waits for the first"),
-        pytest.param(going(status={"phase": "Succeeded"}), 0, True, id="without grace it does not"),
-        pytest.param(going(0), None, True, id="an interrupted removal is finished"),
-        pytest.param(going(0, metadata={"finalizers": ["example.com/copy"]}), 0, False, id="a finalizer keeps it"),
-    ],
+@table(
+    "pod, option, at_once",
+    {
+        "another delete waits for the first": (going(status={"phase": "Succeeded"}), None, False),
+        "without grace it does not": (going(status={"phase": "Succeeded"}), 0, True),
+        "an interrupted removal is finished": (going(0), None, True),
+        "a finalizer keeps it": (going(0, metadata={"finalizers": ["example.com/copy"]}), 0, False),
+    },
 )
 def test_T1_second_delete_removes_the_object_only_without_grace(pod: Pod, option: int | None, at_once: bool) -> None:
     assert stop_plan(pod, option).object_removed_at_once is at_once

@@ -10,6 +10,7 @@ from podrules.api.model.pod import Container, Pod
 from podrules.ending.deletion import CONFIRMATION, Members, is_confirmed, is_force_deletion, members
 from tests.objects import make_pod
 from tests.podrules.node.lost import make_lost_pod
+from tests.table import table
 
 RUNNING = make_pod(nodeName="n", terminationGracePeriodSeconds=30, status={"phase": "Running"})
 
@@ -18,21 +19,20 @@ def _answers(_: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
-    ("pod", "seconds", "forced"),
-    [
-        pytest.param(RUNNING, None, False, id="its own period"),
-        pytest.param(RUNNING, 0, True, id="0"),
-        pytest.param(RUNNING, 1, False, id="1 s is a grace period"),
-        pytest.param(
+@table(
+    "pod, seconds, forced",
+    {
+        "its own period": (RUNNING, None, False),
+        "0": (RUNNING, 0, True),
+        "1 s is a grace period": (RUNNING, 1, False),
+        "its own is 0": (
             make_pod(nodeName="n", terminationGracePeriodSeconds=0, status={"phase": "Running"}),
             None,
             True,
-            id="its own is 0",
         ),
-        pytest.param(make_pod(status={"phase": "Pending"}), 0, False, id="on no node: nothing runs"),
-        pytest.param(make_pod(nodeName="n", status={"phase": "Succeeded"}), 0, False, id="finished: nothing runs"),
-    ],
+        "on no node: nothing runs": (make_pod(status={"phase": "Pending"}), 0, False),
+        "finished: nothing runs": (make_pod(nodeName="n", status={"phase": "Succeeded"}), 0, False),
+    },
 )
 def test_F2_deletions_that_need_confirmation(pod: Pod, seconds: int | None, forced: bool) -> None:
     assert is_force_deletion(pod, seconds) is forced

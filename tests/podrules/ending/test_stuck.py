@@ -13,6 +13,7 @@ from podrules.api.model.event import Event
 from podrules.api.model.pod import Pod
 from podrules.ending.stuck import Stuck, Wait, may_be_stuck, stuck_by, unseen, waits
 from tests.objects import raw_condition, raw_pod
+from tests.table import table
 
 NOW: Final = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 WAITING: Final = {"name": "app", "state": {"waiting": {"reason": "ContainerCreating"}}}
@@ -52,20 +53,17 @@ def found(*events: Event, of: Pod | None = None, wait: Wait = Wait.START) -> Stu
 GOING: Final = {"deletionTimestamp": stamp(40), "deletionGracePeriodSeconds": 30}
 
 
-@pytest.mark.parametrize(
-    ("waiting", "wait"),
-    [
-        pytest.param(pod(), Wait.START, id="creating"),
-        pytest.param(pod(metadata={"creationTimestamp": stamp(0.5)}), None, id="too young"),
-        pytest.param(
-            pod(status={"conditions": [raw_condition("PodReadyToStartContainers")]}), None, id="sandbox exists"
-        ),
-        pytest.param(
+@table(
+    "waiting, wait",
+    {
+        "creating": (pod(), Wait.START),
+        "too young": (pod(metadata={"creationTimestamp": stamp(0.5)}), None),
+        "sandbox exists": (pod(status={"conditions": [raw_condition("PodReadyToStartContainers")]}), None),
+        "held up by its image": (
             pod(status={"containerStatuses": [{"name": "app", "state": {"waiting": {"reason": "ErrImagePull"}}}]}),
             None,
-            id="held up by its image",
         ),
-        pytest.param(
+        "new sandbox after a restart of the node": (
             pod(
                 status={
                     "containerStatuses": [ENDED],
@@ -73,20 +71,18 @@ GOING: Final = {"deletionTimestamp": stamp(40), "deletionGracePeriodSeconds": 30
                 }
             ),
             Wait.START,
-            id="new sandbox after a restart of the node",
         ),
-        pytest.param(pod(metadata=GOING, status={"containerStatuses": [ENDED]}), Wait.END, id="not cleaned up"),
-        pytest.param(pod(metadata={**GOING, "deletionTimestamp": stamp(0.5)}), None, id="its grace period runs"),
-        pytest.param(pod(metadata={**GOING, "finalizers": ["example.com/hold"]}), None, id="kept by a finalizer"),
-        pytest.param(pod(nodeName=None, volumes=[CLAIM]), Wait.VOLUME, id="claim"),
-        pytest.param(pod(nodeName=None), None, id="no claim"),
-        pytest.param(pod(status={"phase": "Failed"}), None, id="finished"),
-        pytest.param(
+        "not cleaned up": (pod(metadata=GOING, status={"containerStatuses": [ENDED]}), Wait.END),
+        "its grace period runs": (pod(metadata={**GOING, "deletionTimestamp": stamp(0.5)}), None),
+        "kept by a finalizer": (pod(metadata={**GOING, "finalizers": ["example.com/hold"]}), None),
+        "claim": (pod(nodeName=None, volumes=[CLAIM]), Wait.VOLUME),
+        "no claim": (pod(nodeName=None), None),
+        "finished": (pod(status={"phase": "Failed"}), None),
+        "the longest grace period": (
             pod(metadata={"deletionTimestamp": "9999-12-31T23:59:59Z", "deletionGracePeriodSeconds": 2**63 - 1}),
             None,
-            id="the longest grace period",
         ),
-    ],
+    },
 )
 def test_awaited_step_of_a_pod(waiting: Pod, wait: Wait | None) -> None:
     assert waits(waiting, NOW) is wait
@@ -125,26 +121,21 @@ def test_failing_volumes_count_separately() -> None:
     assert stuck.also == (said[1].message, said[2].message)
 
 
-@pytest.mark.parametrize(
+@table(
     "event",
-    [
-        pytest.param(warning("FailedMount", "no", last=11), id="ten minutes old"),
-        pytest.param(warning("FailedMount", "no", count=1), id="once"),
-        pytest.param(warning("FailedMount", "no", type="Normal"), id="no warning"),
-        pytest.param(warning("Unhealthy", "Readiness probe failed"), id="a probe"),
-        pytest.param(warning("DNSConfigForming", "Nameserver limits were exceeded"), id="blocks nothing"),
-        pytest.param(warning("FailedMount", "no", first=200, last=95), id="before the pod was made"),
-        pytest.param(
-            warning(
-                "FailedMount", "no", involvedObject={"kind": "Pod", "namespace": "bank", "name": "ledger-0", "uid": "o"}
-            ),
-            id="an earlier pod of the name",
+    {
+        "ten minutes old": warning("FailedMount", "no", last=11),
+        "once": warning("FailedMount", "no", count=1),
+        "no warning": warning("FailedMount", "no", type="Normal"),
+        "a probe": warning("Unhealthy", "Readiness probe failed"),
+        "blocks nothing": warning("DNSConfigForming", "Nameserver limits were exceeded"),
+        "before the pod was made": warning("FailedMount", "no", first=200, last=95),
+        "an earlier pod of the name": warning(
+            "FailedMount", "no", involvedObject={"kind": "Pod", "namespace": "bank", "name": "ledger-0", "uid": "o"}
         ),
-        pytest.param(warning("Rebooted", "no", involvedObject={"kind": "Node", "name": "n7"}), id="blocks no pod"),
-        pytest.param(
-            warning("CIDRNotAvailable", "no", involvedObject={"kind": "Node", "name": "n8"}), id="another node's"
-        ),
-    ],
+        "blocks no pod": warning("Rebooted", "no", involvedObject={"kind": "Node", "name": "n7"}),
+        "another node's": warning("CIDRNotAvailable", "no", involvedObject={"kind": "Node", "name": "n8"}),
+    },
 )
 def test_warnings_without_a_reason(event: Event) -> None:
     assert found(event) is None

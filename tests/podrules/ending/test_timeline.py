@@ -36,6 +36,7 @@ from podrules.ending.volumes import WriterGuard, WriterLock
 from podrules.node.reachability import OUT_OF_SERVICE, NodeReach, Reach
 from podrules.workload.safety import owner_guarantee
 from tests.objects import make_node, make_pod, raw_container, raw_owner, raw_sidecar
+from tests.table import table
 
 NEVER = (None, None)
 UNREACHABLE = "node.kubernetes.io/unreachable"
@@ -112,17 +113,17 @@ def _has(timeline: WayTimeline, reminder: Reminder) -> bool:
 # It checks its containers each second, so the object was removed up to a second after the process.
 
 
-@pytest.mark.parametrize(
-    ("grace", "deletion", "pre_stop", "sigterm", "dead", "gone"),
-    [
-        pytest.param(5, None, None, 0.01, 5.02, 6.0, id="grace 5"),
-        pytest.param(5, None, EXEC, 3.01, 5.02, 5.9, id="grace 5, preStop of 3 s"),
-        pytest.param(5, None, {"sleep": {"seconds": 5}}, 5.01, 7.02, 7.9, id="grace 5, preStop sleep 5"),
-        pytest.param(5, None, EXEC, 5.01, 7.02, 7.9, id="grace 5, preStop exec of 20 s"),
-        pytest.param(30, 1, None, 0.02, 2.02, 2.5, id="--grace-period=1"),
-        pytest.param(30, 0, None, 0.01, 2.02, 0.01, id="--grace-period=0 --force"),
-        pytest.param(0, None, None, 0.01, 2.02, 0.01, id="terminationGracePeriodSeconds 0, plain delete"),
-    ],
+@table(
+    "grace, deletion, pre_stop, sigterm, dead, gone",
+    {
+        "grace 5": (5, None, None, 0.01, 5.02, 6.0),
+        "grace 5, preStop of 3 s": (5, None, EXEC, 3.01, 5.02, 5.9),
+        "grace 5, preStop sleep 5": (5, None, {"sleep": {"seconds": 5}}, 5.01, 7.02, 7.9),
+        "grace 5, preStop exec of 20 s": (5, None, EXEC, 5.01, 7.02, 7.9),
+        "--grace-period=1": (30, 1, None, 0.02, 2.02, 2.5),
+        "--grace-period=0 --force": (30, 0, None, 0.01, 2.02, 0.01),
+        "terminationGracePeriodSeconds 0, plain delete": (0, None, None, 0.01, 2.02, 0.01),
+    },
 )
 def test_T5_real_node_stopped_within_the_predicted_span(
     grace: int, deletion: int | None, pre_stop: Mapping[str, Any] | None, sigterm: float, dead: float, gone: float
@@ -233,25 +234,21 @@ def test_T5_real_node_ignored_a_shorter_delete() -> None:
     assert _span(timeline, EventKind.OBJECT_REMOVED) == (0, 32)
 
 
-@pytest.mark.parametrize(
-    ("pod", "stops", "gone"),
-    [
-        pytest.param(
+@table(
+    "pod, stops, gone",
+    {
+        "no process obeys: the sidecar's turn comes at the end of the period": (
             _pod(5, initContainers=[raw_sidecar("side")]),
             {"app": 0.06, "side": 5.06},
             7.98,
-            id="no process obeys: the sidecar's turn comes at the end of the period",
         ),
-        pytest.param(
+        "the main's hook of 20 s: its turn comes though the main still runs": (
             _pod(5, containers=[raw_container(lifecycle={"preStop": EXEC})], initContainers=[raw_sidecar("side")]),
             {"app": 5.06, "side": 5.06},
             7.99,
-            id="the main's hook of 20 s: its turn comes though the main still runs",
         ),
-        pytest.param(
-            _pod(8, initContainers=[raw_sidecar("side")]), {"app": 0.02, "side": 0.09}, 1.01, id="all processes obey"
-        ),
-        pytest.param(
+        "all processes obey": (_pod(8, initContainers=[raw_sidecar("side")]), {"app": 0.02, "side": 0.09}, 1.01),
+        "the second sidecar's hook begins at once, and the first waits for it": (
             _pod(
                 10,
                 initContainers=[
@@ -261,9 +258,8 @@ def test_T5_real_node_ignored_a_shorter_delete() -> None:
             ),
             {"app": 0.04, "second": 3.08, "first": 3.15},
             4.12,
-            id="the second sidecar's hook begins at once, and the first waits for it",
         ),
-    ],
+    },
 )
 def test_T5_real_node_gave_sidecars_their_turn(pod: Pod, stops: Mapping[str, float], gone: float) -> None:
     way = _way(Way.DELETE, pod)
@@ -329,38 +325,25 @@ def test_T5_stop_signal_is_the_containers_own() -> None:
     assert _event(timeline, EventKind.SIGTERM).signal == "SIGUSR1"
 
 
-@pytest.mark.parametrize(
-    ("owner", "spec", "replaced", "rule"),
-    [
-        pytest.param("ReplicaSet", None, (0, 0), TimeRule.INACTIVE, id="ReplicaSet: at the deletionTimestamp"),
-        pytest.param(
-            "StatefulSet", None, (0, 32), TimeRule.AFTER_OBJECT, id="StatefulSet: after the object is removed"
-        ),
-        pytest.param("DaemonSet", {}, (0, 32), TimeRule.AFTER_OBJECT, id="DaemonSet: the same"),
-        pytest.param(
+@table(
+    "owner, spec, replaced, rule",
+    {
+        "ReplicaSet: at the deletionTimestamp": ("ReplicaSet", None, (0, 0), TimeRule.INACTIVE),
+        "StatefulSet: after the object is removed": ("StatefulSet", None, (0, 32), TimeRule.AFTER_OBJECT),
+        "DaemonSet: the same": ("DaemonSet", {}, (0, 32), TimeRule.AFTER_OBJECT),
+        "DaemonSet with a maxSurge of nothing": (
             "DaemonSet",
             {"updateStrategy": {"rollingUpdate": {"maxSurge": "0%"}}},
             (0, 32),
             TimeRule.AFTER_OBJECT,
-            id="DaemonSet with a maxSurge of nothing",
         ),
-        pytest.param(
-            "DaemonSet",
-            {"updateStrategy": {"rollingUpdate": {"maxSurge": "10%"}}},
-            (0, 0),
-            TimeRule.SURGE,
-            id="maxSurge",
-        ),
-        pytest.param("Job", {}, (10, 10), TimeRule.JOB_TERMINATING_OR_FAILED, id="Job: 10 s after the deletion"),
-        pytest.param(
-            "Job", {"podReplacementPolicy": "Failed"}, (10, 40), TimeRule.JOB_FAILED, id="podReplacementPolicy Failed"
-        ),
-        pytest.param(
-            "Job", {"podFailurePolicy": {}}, (10, 40), TimeRule.JOB_FAILED, id="which a podFailurePolicy implies"
-        ),
-        pytest.param("Rollout", None, NEVER, TimeRule.OWNER_DECIDES, id="an owner that is not known"),
-        pytest.param("", None, NEVER, TimeRule.NOT_REPLACED, id="no owner"),
-    ],
+        "maxSurge": ("DaemonSet", {"updateStrategy": {"rollingUpdate": {"maxSurge": "10%"}}}, (0, 0), TimeRule.SURGE),
+        "Job: 10 s after the deletion": ("Job", {}, (10, 10), TimeRule.JOB_TERMINATING_OR_FAILED),
+        "podReplacementPolicy Failed": ("Job", {"podReplacementPolicy": "Failed"}, (10, 40), TimeRule.JOB_FAILED),
+        "which a podFailurePolicy implies": ("Job", {"podFailurePolicy": {}}, (10, 40), TimeRule.JOB_FAILED),
+        "an owner that is not known": ("Rollout", None, NEVER, TimeRule.OWNER_DECIDES),
+        "no owner": ("", None, NEVER, TimeRule.NOT_REPLACED),
+    },
 )
 def test_T5_replacement_after_a_delete(
     owner: str, spec: Mapping[str, Any] | None, replaced: tuple[int | None, int | None], rule: TimeRule
@@ -371,14 +354,12 @@ def test_T5_replacement_after_a_delete(
     assert _has(timeline, Reminder.JOB_COUNTS_SUCCESS) is (owner == "Job")
 
 
-@pytest.mark.parametrize(
-    ("finalizers", "gone", "rule"),
-    [
-        pytest.param(["example.com/keep"], (0, None), TimeRule.FINALIZERS, id="of others"),
-        pytest.param(
-            ["batch.kubernetes.io/job-tracking"], (0, 32), TimeRule.KUBELET_CONFIRMS, id="of the Job controller"
-        ),
-    ],
+@table(
+    "finalizers, gone, rule",
+    {
+        "of others": (["example.com/keep"], (0, None), TimeRule.FINALIZERS),
+        "of the Job controller": (["batch.kubernetes.io/job-tracking"], (0, 32), TimeRule.KUBELET_CONFIRMS),
+    },
 )
 def test_T5_finalizers_keep_the_object(
     finalizers: Sequence[str], gone: tuple[int | None, int | None], rule: TimeRule
@@ -433,26 +414,21 @@ def test_T5_no_preemption_if_every_profile_disables_it() -> None:
     assert _way(Way.PREEMPT, _pod(), preemption_disabled=True).standing is Standing.NO_PREEMPTION
 
 
-@pytest.mark.parametrize(
-    ("pod", "standing"),
-    [
-        pytest.param(_pod(owner="ReplicaSet"), Standing.APPLIES, id="replicated"),
-        pytest.param(_pod(owner="DaemonSet"), Standing.PASSED_OVER, id="of a DaemonSet"),
-        pytest.param(
-            _pod(owner="DaemonSet", status={"phase": "Failed"}), Standing.APPLIES, id="a finished one of a DaemonSet"
-        ),
-        pytest.param(
-            _pod(metadata={"annotations": {"kubernetes.io/config.mirror": "0"}}), Standing.PASSED_OVER, id="mirror"
-        ),
-        pytest.param(_pod(), Standing.NEEDS_FORCE, id="without a controller"),
-        pytest.param(_pod(status={"phase": "Succeeded"}), Standing.APPLIES, id="a finished one without"),
-        pytest.param(make_pod(), Standing.NOT_RUNNING, id="on no node"),
-        pytest.param(
+@table(
+    "pod, standing",
+    {
+        "replicated": (_pod(owner="ReplicaSet"), Standing.APPLIES),
+        "of a DaemonSet": (_pod(owner="DaemonSet"), Standing.PASSED_OVER),
+        "a finished one of a DaemonSet": (_pod(owner="DaemonSet", status={"phase": "Failed"}), Standing.APPLIES),
+        "mirror": (_pod(metadata={"annotations": {"kubernetes.io/config.mirror": "0"}}), Standing.PASSED_OVER),
+        "without a controller": (_pod(), Standing.NEEDS_FORCE),
+        "a finished one without": (_pod(status={"phase": "Succeeded"}), Standing.APPLIES),
+        "on no node": (make_pod(), Standing.NOT_RUNNING),
+        "stopping": (
             _pod(metadata={"deletionTimestamp": "2026-11-21T03:00:30Z", "deletionGracePeriodSeconds": 30}),
             Standing.STOPPING,
-            id="stopping",
         ),
-    ],
+    },
 )
 def test_T5_pods_that_a_drain_evicts(pod: Pod, standing: Standing) -> None:
     assert _way(Way.DRAIN, pod).standing is standing
@@ -480,13 +456,13 @@ def test_T5_budget_blocks_only_a_drain() -> None:
 # Ends by the kubelet only
 
 
-@pytest.mark.parametrize(
-    ("grace", "most", "kill", "field", "waits"),
-    [
-        pytest.param(300, 60, (60, 60), "evictionMaxPodGracePeriod", 90, id="at most evictionMaxPodGracePeriod"),
-        pytest.param(8, 60, (8, 8), "spec.terminationGracePeriodSeconds", 12, id="no longer than the pod's own"),
-        pytest.param(300, 0, (2, 2), "evictionMaxPodGracePeriod", 10, id="as short as a hard one unless it is set"),
-    ],
+@table(
+    "grace, most, kill, field, waits",
+    {
+        "at most evictionMaxPodGracePeriod": (300, 60, (60, 60), "evictionMaxPodGracePeriod", 90),
+        "no longer than the pod's own": (8, 60, (8, 8), "spec.terminationGracePeriodSeconds", 12),
+        "as short as a hard one unless it is set": (300, 0, (2, 2), "evictionMaxPodGracePeriod", 10),
+    },
 )
 def test_T5_soft_eviction(grace: int, most: int, kill: tuple[int, int], field: str, waits: int) -> None:
     timeline = _way(Way.EVICT_SOFT, _pod(grace), kubelet=KubeletConfiguration(eviction_max_pod_grace_period=most))
@@ -504,15 +480,15 @@ def test_T5_unread_kubelet_is_marked() -> None:
     assert not _has(_way(Way.EVICT_HARD, _pod()), Reminder.KUBELET_NOT_READ)
 
 
-@pytest.mark.parametrize(
-    ("owner", "gone", "replaced"),
-    [
-        pytest.param("ReplicaSet", NEVER, (0, 4), id="ReplicaSet: the object stays, another is made"),
-        pytest.param("StatefulSet", (0, 4), (0, 4), id="StatefulSet: deletes and recreates it"),
-        pytest.param("DaemonSet", (0, 4), (0, 4), id="DaemonSet: the same"),
-        pytest.param("Job", NEVER, (10, 12), id="Job: 10 s after its containers ended"),
-        pytest.param("", NEVER, NEVER, id="no owner"),
-    ],
+@table(
+    "owner, gone, replaced",
+    {
+        "ReplicaSet: the object stays, another is made": ("ReplicaSet", NEVER, (0, 4)),
+        "StatefulSet: deletes and recreates it": ("StatefulSet", (0, 4), (0, 4)),
+        "DaemonSet: the same": ("DaemonSet", (0, 4), (0, 4)),
+        "Job: 10 s after its containers ended": ("Job", NEVER, (10, 12)),
+        "no owner": ("", NEVER, NEVER),
+    },
 )
 def test_T5_evicted_pod_stays_unless_its_owner_deletes_it(
     owner: str, gone: tuple[int | None, int | None], replaced: tuple[int | None, int | None]
@@ -532,66 +508,59 @@ def _probed(name: str, **probe: int) -> Container:
     return from_object({"name": "app", name: {"httpGet": {"path": "/"}, **probe}}, Container)
 
 
-@pytest.mark.parametrize(
-    ("container", "failed", "kill", "field", "restart"),
-    [
-        pytest.param(
+@table(
+    "container, failed, kill, field, restart",
+    {
+        "liveness, with the pod's own period": (
             _probed("livenessProbe", periodSeconds=10, failureThreshold=3, timeoutSeconds=1),
             (20, 31),
             (50, 61),
             "spec.terminationGracePeriodSeconds",
             (20, 61),
-            id="liveness, with the pod's own period",
         ),
-        pytest.param(
+        "the API server's defaults": (
             _probed("livenessProbe"),
             (20, 31),
             (50, 61),
             "spec.terminationGracePeriodSeconds",
             (20, 61),
-            id="the API server's defaults",
         ),
-        pytest.param(
+        "liveness counts from when the container hangs: its delay is long over": (
             _probed("livenessProbe", initialDelaySeconds=600),
             (20, 31),
             (50, 61),
             "spec.terminationGracePeriodSeconds",
             (20, 61),
-            id="liveness counts from when the container hangs: its delay is long over",
         ),
-        pytest.param(
+        "the probe's own period": (
             _probed("livenessProbe", periodSeconds=5, failureThreshold=1, terminationGracePeriodSeconds=7),
             (0, 6),
             (7, 13),
             "spec.containers[0].livenessProbe.terminationGracePeriodSeconds",
             (0, 13),
-            id="the probe's own period",
         ),
-        pytest.param(
+        "never below 2 s": (
             _probed("livenessProbe", periodSeconds=2, failureThreshold=2, terminationGracePeriodSeconds=1),
             (2, 5),
             (4, 7),
             "spec.containers[0].livenessProbe.terminationGracePeriodSeconds",
             (2, 7),
-            id="never below 2 s",
         ),
-        pytest.param(
+        "a time-out longer than the period delays the next probe": (
             _probed("livenessProbe", periodSeconds=1, failureThreshold=3, timeoutSeconds=4),
             (2, 13),
             (32, 43),
             "spec.terminationGracePeriodSeconds",
             (2, 43),
-            id="a time-out longer than the period delays the next probe",
         ),
-        pytest.param(
+        "startup, from the container's start": (
             _probed("startupProbe", initialDelaySeconds=20, periodSeconds=10, failureThreshold=30),
             (310, 321),
             (340, 351),
             "spec.terminationGracePeriodSeconds",
             (310, 351),
-            id="startup, from the container's start",
         ),
-    ],
+    },
 )
 def test_T5_failed_probe(
     container: Container, failed: tuple[int, int], kill: tuple[int, int], field: str, restart: tuple[int, int]
@@ -627,20 +596,19 @@ def test_T5_no_failure_without_a_probe() -> None:
     assert _way(Way.PROBE, _pod()).standing is Standing.NO_PROBE
 
 
-@pytest.mark.parametrize(
-    ("whole", "critical", "groups"),
-    [
-        pytest.param(
+@table(
+    "whole, critical, groups",
+    {
+        "both shutdownGracePeriodRequested and shutdownGracePeriodCriticalPods": (
             "5m0s",
             "2m0s",
             [(0, 180), (2_000_000_000, 120)],
-            id="both shutdownGracePeriodRequested and shutdownGracePeriodCriticalPods",
         ),
-        pytest.param("1m40s", "0s", [(0, 100), (2_000_000_000, 0)], id="only shutdownGracePeriodRequested"),
-        pytest.param("30s", "30s", [(0, 0), (2_000_000_000, 30)], id="all of it for critical pods"),
-        pytest.param("0s", "0s", [], id="empty configuration"),
-        pytest.param("1s", "1m40s", [], id="wrong configuration"),
-    ],
+        "only shutdownGracePeriodRequested": ("1m40s", "0s", [(0, 100), (2_000_000_000, 0)]),
+        "all of it for critical pods": ("30s", "30s", [(0, 0), (2_000_000_000, 30)]),
+        "empty configuration": ("0s", "0s", []),
+        "wrong configuration": ("1s", "1m40s", []),
+    },
 )
 def test_T5_migrate_config(whole: str, critical: str, groups: list[tuple[int, int]]) -> None:
     config = KubeletConfiguration(shutdown_grace_period=whole, shutdown_grace_period_critical_pods=critical)
@@ -658,19 +626,19 @@ BY_PRIORITY = from_object(
 )
 
 
-@pytest.mark.parametrize(
-    ("kubelet", "priority", "start", "seconds"),
-    [
-        pytest.param(MIGRATED, 0, 0, 180, id="migrate config: normal-pod"),
-        pytest.param(MIGRATED, 1_000_000_000, 0, 180, id="migrate config: highest-user-definable-pod"),
-        pytest.param(MIGRATED, 2_000_000_000, 180, 120, id="migrate config: critical-pod"),
-        pytest.param(BY_PRIORITY, 0, 0, 10, id="pod priority: pod-0"),
-        pytest.param(BY_PRIORITY, 1, 0, 10, id="pod priority: pod-1"),
-        pytest.param(BY_PRIORITY, 2, 10, 20, id="pod priority: pod-2"),
-        pytest.param(BY_PRIORITY, 3, 30, 30, id="pod priority: pod-3"),
-        pytest.param(BY_PRIORITY, 4, 60, 40, id="pod priority: pod-4"),
-        pytest.param(BY_PRIORITY, 5, 60, 40, id="pod priority: pod-5"),
-    ],
+@table(
+    "kubelet, priority, start, seconds",
+    {
+        "migrate config: normal-pod": (MIGRATED, 0, 0, 180),
+        "migrate config: highest-user-definable-pod": (MIGRATED, 1_000_000_000, 0, 180),
+        "migrate config: critical-pod": (MIGRATED, 2_000_000_000, 180, 120),
+        "pod priority: pod-0": (BY_PRIORITY, 0, 0, 10),
+        "pod priority: pod-1": (BY_PRIORITY, 1, 0, 10),
+        "pod priority: pod-2": (BY_PRIORITY, 2, 10, 20),
+        "pod priority: pod-3": (BY_PRIORITY, 3, 30, 30),
+        "pod priority: pod-4": (BY_PRIORITY, 4, 60, 40),
+        "pod priority: pod-5": (BY_PRIORITY, 5, 60, 40),
+    },
 )
 def test_T5_group_by_priority(kubelet: KubeletConfiguration, priority: int, start: int, seconds: int) -> None:
     timeline = _way(Way.SHUTDOWN, _pod(3600, priority=priority), kubelet=kubelet)
@@ -680,14 +648,14 @@ def test_T5_group_by_priority(kubelet: KubeletConfiguration, priority: int, star
     assert _span(timeline, EventKind.MACHINE_OFF)[1] == sum(group.seconds for group in shutdown_groups(kubelet))
 
 
-@pytest.mark.parametrize(
-    ("grace", "kill", "field"),
-    [
-        pytest.param(20, (20, 20), "spec.terminationGracePeriodSeconds", id="its own period where that is shorter"),
-        pytest.param(180, (180, 180), "spec.terminationGracePeriodSeconds", id="or the same"),
-        pytest.param(600, (180, 180), "shutdownGracePeriod", id="else its group's"),
-        pytest.param(0, (2, 2), "spec.terminationGracePeriodSeconds", id="2 s at the least"),
-    ],
+@table(
+    "grace, kill, field",
+    {
+        "its own period where that is shorter": (20, (20, 20), "spec.terminationGracePeriodSeconds"),
+        "or the same": (180, (180, 180), "spec.terminationGracePeriodSeconds"),
+        "else its group's": (600, (180, 180), "shutdownGracePeriod"),
+        "2 s at the least": (0, (2, 2), "spec.terminationGracePeriodSeconds"),
+    },
 )
 def test_T5_shutdown_gives_a_pod_its_own_time_at_most(grace: int, kill: tuple[int, int], field: str) -> None:
     timeline = _way(Way.SHUTDOWN, _pod(grace, owner="StatefulSet"), kubelet=MIGRATED)
@@ -699,15 +667,13 @@ def test_T5_shutdown_gives_a_pod_its_own_time_at_most(grace: int, kill: tuple[in
 BOTH = {"shutdownGracePeriod": "45s", "shutdownGracePeriodCriticalPods": "15s"}
 
 
-@pytest.mark.parametrize(
-    ("config", "grace", "late"),
-    [
-        pytest.param(
-            {"shutdownGracePeriod": "20s"}, 30, {EventKind.SIGKILL, EventKind.FAILED}, id="critical pods have 0 s"
-        ),
-        pytest.param(BOTH, 30, {EventKind.FAILED}, id="15 s"),
-        pytest.param(BOTH, 3, set(), id="3 s of its 15 s"),
-    ],
+@table(
+    "config, grace, late",
+    {
+        "critical pods have 0 s": ({"shutdownGracePeriod": "20s"}, 30, {EventKind.SIGKILL, EventKind.FAILED}),
+        "15 s": (BOTH, 30, {EventKind.FAILED}),
+        "3 s of its 15 s": (BOTH, 3, set()),
+    },
 )
 def test_T5_once_the_machine_may_be_off_no_end_is_certain(
     config: Mapping[str, str], grace: int, late: set[EventKind]
@@ -734,14 +700,14 @@ def test_T5_shutdown_without_a_grace_period_is_not_the_kubelets() -> None:
 # A node that stops answering
 
 
-@pytest.mark.parametrize(
-    ("owner", "replaced"),
-    [
-        pytest.param("ReplicaSet", (350, 361), id="ReplicaSet: at the deletionTimestamp"),
-        pytest.param("StatefulSet", NEVER, id="StatefulSet: never by itself"),
-        pytest.param("Job", (350, 361), id="Job: the same, for it was Ready last when the node went silent"),
-        pytest.param("", NEVER, id="no owner"),
-    ],
+@table(
+    "owner, replaced",
+    {
+        "ReplicaSet: at the deletionTimestamp": ("ReplicaSet", (350, 361)),
+        "StatefulSet: never by itself": ("StatefulSet", NEVER),
+        "Job: the same, for it was Ready last when the node went silent": ("Job", (350, 361)),
+        "no owner": ("", NEVER),
+    },
 )
 def test_T5_lost_node_with_the_default_toleration(owner: str, replaced: tuple[int | None, int | None]) -> None:
     timeline = _way(Way.NODE_LOST, _pod(owner=owner))
@@ -772,27 +738,21 @@ def test_T5_job_replacing_failed_pods_waits_on_lost_node() -> None:
     assert _span(timeline, EventKind.REPLACED) == NEVER
 
 
-@pytest.mark.parametrize(
-    ("tolerations", "deleted", "rule"),
-    [
-        pytest.param([], (50, 61), TimeRule.NOT_TOLERATED, id="none"),
-        pytest.param([_toleration(None)], NEVER, TimeRule.TOLERATED_FOR_EVER, id="without end"),
-        pytest.param([_toleration(0)], (50, 61), TimeRule.TOLERATION_SECONDS, id="of 0 s"),
-        pytest.param([_toleration(30)], (80, 91), TimeRule.TOLERATION_SECONDS, id="of 30 s"),
-        pytest.param(
-            [_toleration(60), _toleration(30)],
-            (110, 121),
-            TimeRule.TOLERATION_SECONDS,
-            id="the first that matches counts",
-        ),
-        pytest.param([Toleration(operator="Exists")], NEVER, TimeRule.TOLERATED_FOR_EVER, id="of everything"),
-        pytest.param(
+@table(
+    "tolerations, deleted, rule",
+    {
+        "none": ([], (50, 61), TimeRule.NOT_TOLERATED),
+        "without end": ([_toleration(None)], NEVER, TimeRule.TOLERATED_FOR_EVER),
+        "of 0 s": ([_toleration(0)], (50, 61), TimeRule.TOLERATION_SECONDS),
+        "of 30 s": ([_toleration(30)], (80, 91), TimeRule.TOLERATION_SECONDS),
+        "the first that matches counts": ([_toleration(60), _toleration(30)], (110, 121), TimeRule.TOLERATION_SECONDS),
+        "of everything": ([Toleration(operator="Exists")], NEVER, TimeRule.TOLERATED_FOR_EVER),
+        "of another taint": (
             [Toleration(key=NOT_READY, operator="Exists", effect="NoExecute")],
             (50, 61),
             TimeRule.NOT_TOLERATED,
-            id="of another taint",
         ),
-    ],
+    },
 )
 def test_T5_lost_node_and_tolerations(
     tolerations: list[Toleration], deleted: tuple[int | None, int | None], rule: TimeRule
@@ -802,22 +762,19 @@ def test_T5_lost_node_and_tolerations(
     assert _event(timeline, EventKind.DELETED).rule is rule
 
 
-@pytest.mark.parametrize(
-    ("own", "seconds"),
-    [
-        pytest.param([], [300], id="pod has no tolerations"),
-        pytest.param([Toleration(key="foo", toleration_seconds=700)], [700, 300], id="none is for taint unreachable"),
-        pytest.param(
+@table(
+    "own, seconds",
+    {
+        "pod has no tolerations": ([], [300]),
+        "none is for taint unreachable": ([Toleration(key="foo", toleration_seconds=700)], [700, 300]),
+        "pod specified a toleration for taint not-ready": (
             [Toleration(key=NOT_READY, operator="Exists", effect="NoExecute", toleration_seconds=700)],
             [700, 300],
-            id="pod specified a toleration for taint not-ready",
         ),
-        pytest.param([_toleration(700)], [700], id="pod specified a toleration for taint unreachable"),
-        pytest.param(
-            [Toleration(key=UNREACHABLE, operator="Exists", toleration_seconds=700)], [700], id="of every effect"
-        ),
-        pytest.param([Toleration(operator="Exists", toleration_seconds=700)], [700], id="pod specified for all keys"),
-    ],
+        "pod specified a toleration for taint unreachable": ([_toleration(700)], [700]),
+        "of every effect": ([Toleration(key=UNREACHABLE, operator="Exists", toleration_seconds=700)], [700]),
+        "pod specified for all keys": ([Toleration(operator="Exists", toleration_seconds=700)], [700]),
+    },
 )
 def test_T5_tolerations_of_a_new_pod(own: list[Toleration], seconds: list[int]) -> None:
     pod = make_pod()
@@ -853,20 +810,16 @@ def test_T5_heartbeat_without_lease_comes_from_condition() -> None:
     assert timeline.began == since - timedelta(seconds=50)
 
 
-@pytest.mark.parametrize(
-    ("ready", "added", "unknown", "tainted", "deleted"),
-    [
-        pytest.param("03:02:56", "03:02:57", (52, 52), (53, 53), (353, 353), id="both"),
-        pytest.param("03:02:56", None, (52, 52), (52, 53), (352, 353), id="the taint is to come"),
-        pytest.param(None, None, (50, 60), (50, 61), (350, 361), id="neither"),
-    ],
+@table(
+    "ready, added, unknown, tainted, deleted",
+    {
+        "both": ("03:02:56", "03:02:57", (52, 52), (53, 53), (353, 353)),
+        "the taint is to come": ("03:02:56", None, (52, 52), (52, 53), (352, 353)),
+        "neither": (None, None, (50, 60), (50, 61), (350, 361)),
+    },
 )
 def test_T5_silent_node_shows_what_it_has_noted_at_its_own_time(
-    ready: str | None,
-    added: str | None,
-    unknown: tuple[int, int],
-    tainted: tuple[int, int],
-    deleted: tuple[int, int],
+    ready: str | None, added: str | None, unknown: tuple[int, int], tainted: tuple[int, int], deleted: tuple[int, int]
 ) -> None:
     heartbeat = datetime(2026, 11, 21, 3, 2, 4, 500000, tzinfo=UTC)
     day = "2026-11-21T"
@@ -885,13 +838,13 @@ def test_T5_silent_node_shows_what_it_has_noted_at_its_own_time(
     assert _span(later, EventKind.NODE_UNKNOWN) == (50, 60)
 
 
-@pytest.mark.parametrize(
-    ("deleted", "event", "sigterm"),
-    [
-        pytest.param("2026-11-21T03:08:26Z", 352, NEVER, id="after the node went silent: never delivered"),
-        pytest.param("2026-11-21T03:02:34Z", 0, (0, None), id="in the second of the last heartbeat: as before"),
-        pytest.param("2026-11-21T03:02:24Z", -10, (-10, None), id="before: delivered, outcome unknown"),
-    ],
+@table(
+    "deleted, event, sigterm",
+    {
+        "after the node went silent: never delivered": ("2026-11-21T03:08:26Z", 352, NEVER),
+        "in the second of the last heartbeat: as before": ("2026-11-21T03:02:34Z", 0, (0, None)),
+        "before: delivered, outcome unknown": ("2026-11-21T03:02:24Z", -10, (-10, None)),
+    },
 )
 def test_T5_pod_that_was_deleted_on_a_silent_node(
     deleted: str, event: int, sigterm: tuple[int | None, int | None]
@@ -950,12 +903,12 @@ def test_T5_out_of_service_object_is_gone_after_20_s(added: str | None, gone: tu
 # Volumes
 
 
-@pytest.mark.parametrize(
-    ("lock", "delete", "lost"),
-    [
-        pytest.param(WriterLock.ATTACHMENT, Span(0, 40), Span(None, None), id="attached by a driver"),
-        pytest.param(WriterLock.NONE, Span(0, 0), Span(0, 0), id="nothing keeps another node off"),
-    ],
+@table(
+    "lock, delete, lost",
+    {
+        "attached by a driver": (WriterLock.ATTACHMENT, Span(0, 40), Span(None, None)),
+        "nothing keeps another node off": (WriterLock.NONE, Span(0, 0), Span(0, 0)),
+    },
 )
 def test_T5_volume_is_released(lock: WriterLock, delete: Span, lost: Span) -> None:
     guards = (WriterGuard("data", lock),)
@@ -978,16 +931,14 @@ def test_T5_shared_volume_waits_for_no_pod() -> None:
 # The order of the ways
 
 
-@pytest.mark.parametrize(
-    ("node", "first"),
-    [
-        pytest.param(None, Way.DELETE, id="an unknown node"),
-        pytest.param(make_node(), Way.DELETE, id="no trouble"),
-        pytest.param(
-            make_node(conditions=[{"type": "MemoryPressure", "status": "True"}]), Way.EVICT_HARD, id="pressure"
-        ),
-        pytest.param(from_object({"spec": {"unschedulable": True}}, Node), Way.DRAIN, id="cordoned"),
-    ],
+@table(
+    "node, first",
+    {
+        "an unknown node": (None, Way.DELETE),
+        "no trouble": (make_node(), Way.DELETE),
+        "pressure": (make_node(conditions=[{"type": "MemoryPressure", "status": "True"}]), Way.EVICT_HARD),
+        "cordoned": (from_object({"spec": {"unschedulable": True}}, Node), Way.DRAIN),
+    },
 )
 def test_T5_most_relevant_way_comes_first(node: Node | None, first: Way) -> None:
     timeline = _timeline(_pod(), node=node)

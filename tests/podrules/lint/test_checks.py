@@ -21,6 +21,7 @@ from podrules.lint.objects import Objects
 from podrules.lint.rules import RULES, check
 from podrules.lint.shape import REFUSED_VALUES, RefusedValue, read_manifest
 from tests.objects import raw_workload
+from tests.table import table
 
 DATA = Path(__file__).resolve().parents[2] / "testdata" / "lint"
 REFUSED = list(yaml.safe_load_all((DATA / "refused.yaml").read_text(encoding="utf-8")))
@@ -285,24 +286,20 @@ def _deployment(**strategy: Any) -> Object:
     return _with_strategy(_workload(volumes=_uses_claim()), **strategy)
 
 
-@pytest.mark.parametrize(
-    ("objects", "surges"),
-    [
-        pytest.param([_deployment(), _named(RWO), _volume(NFS)], True, id="NFS, one replica"),
-        pytest.param(
+@table(
+    "objects, surges",
+    {
+        "NFS, one replica": ([_deployment(), _named(RWO), _volume(NFS)], True),
+        "without surge": (
             [_deployment(rollingUpdate={"maxSurge": 0, "maxUnavailable": 1}), _named(RWO), _volume(NFS)],
             False,
-            id="without surge",
         ),
-        pytest.param(
+        "bound by claimRef": (
             [_deployment(), _claim(RWO), _volume(NFS, claimRef={"namespace": "default", "name": "data"})],
             True,
-            id="bound by claimRef",
         ),
-        pytest.param(
-            [_deployment(), _named(RWO), _volume(CSI), _driver(attachRequired=False)], True, id="CSI, not attached"
-        ),
-        pytest.param(
+        "CSI, not attached": ([_deployment(), _named(RWO), _volume(CSI), _driver(attachRequired=False)], True),
+        "iSCSI in the pod itself": (
             [
                 _workload(
                     volumes=[
@@ -318,12 +315,11 @@ def _deployment(**strategy: Any) -> Object:
                 )
             ],
             True,
-            id="iSCSI in the pod itself",
         ),
-        pytest.param([_deployment(), _claim(RWO, storageClassName="nfs"), _NFS_CLASS], True, id="NFS, by its class"),
-        pytest.param([_pinned("kubernetes.io/hostname"), _claim(RWO)], True, id="one node, whatever the volume is"),
-        pytest.param([_deployment(), _named(RWO), _volume({**LOCAL, **_on_node("a")})], True, id="local"),
-    ],
+        "NFS, by its class": ([_deployment(), _claim(RWO, storageClassName="nfs"), _NFS_CLASS], True),
+        "one node, whatever the volume is": ([_pinned("kubernetes.io/hostname"), _claim(RWO)], True),
+        "local": ([_deployment(), _named(RWO), _volume({**LOCAL, **_on_node("a")})], True),
+    },
 )
 def test_two_writers_of_a_deployment(objects: Sequence[Object], surges: bool) -> None:
     [found] = [finding for finding in _check(*objects) if isinstance(finding, TwoWriters)]
@@ -331,23 +327,23 @@ def test_two_writers_of_a_deployment(objects: Sequence[Object], surges: bool) ->
     assert found.field == "spec.template.spec.volumes[0]"
 
 
-@pytest.mark.parametrize(
+@table(
     "objects",
-    [
-        pytest.param([_deployment(type="Recreate"), _named(RWO), _volume(NFS)], id="Recreate"),
-        pytest.param([_workload("StatefulSet", volumes=_uses_claim()), _named(RWO), _volume(NFS)], id="StatefulSet"),
-        pytest.param([_deployment(), _named("ReadWriteMany"), _volume(NFS)], id="made for many"),
-        pytest.param([_deployment(), _named("ReadWriteOncePod"), _volume(CSI)], id="one pod: the scheduler keeps it"),
-        pytest.param([_deployment(), _named(RWO), _volume({"fc": {"wwids": ["w"]}})], id="FC: two nodes kept apart"),
-        pytest.param([_deployment(), _named(RWO), _volume(CSI)], id="CSI: not known from files"),
-        pytest.param([_deployment(), _named("ReadWriteOncePod"), _NFS_CLASS], id="one pod, by its class"),
-        pytest.param([_pinned("node-role.kubernetes.io/node"), _claim(RWO)], id="a label of many nodes"),
-        pytest.param([_pinned("kubernetes.io/hostname"), _claim("ReadWriteOncePod")], id="one pod on one node"),
-        pytest.param([_deployment(), _named(RWO), _volume({"hostPath": {"path": "/"}})], id="other folders"),
-        pytest.param([_deployment(), _named(RWO)], id="a volume that is not in the files"),
-        pytest.param([_deployment(), _claim(RWO), _volume(NFS)], id="a volume of another claim"),
-        pytest.param([_workload(replicas=0, volumes=_uses_claim()), _named(RWO), _volume(NFS)], id="no replica"),
-    ],
+    {
+        "Recreate": [_deployment(type="Recreate"), _named(RWO), _volume(NFS)],
+        "StatefulSet": [_workload("StatefulSet", volumes=_uses_claim()), _named(RWO), _volume(NFS)],
+        "made for many": [_deployment(), _named("ReadWriteMany"), _volume(NFS)],
+        "one pod: the scheduler keeps it": [_deployment(), _named("ReadWriteOncePod"), _volume(CSI)],
+        "FC: two nodes kept apart": [_deployment(), _named(RWO), _volume({"fc": {"wwids": ["w"]}})],
+        "CSI: not known from files": [_deployment(), _named(RWO), _volume(CSI)],
+        "one pod, by its class": [_deployment(), _named("ReadWriteOncePod"), _NFS_CLASS],
+        "a label of many nodes": [_pinned("node-role.kubernetes.io/node"), _claim(RWO)],
+        "one pod on one node": [_pinned("kubernetes.io/hostname"), _claim("ReadWriteOncePod")],
+        "other folders": [_deployment(), _named(RWO), _volume({"hostPath": {"path": "/"}})],
+        "a volume that is not in the files": [_deployment(), _named(RWO)],
+        "a volume of another claim": [_deployment(), _claim(RWO), _volume(NFS)],
+        "no replica": [_workload(replicas=0, volumes=_uses_claim()), _named(RWO), _volume(NFS)],
+    },
 )
 def test_no_second_writer(objects: Sequence[Object]) -> None:
     assert "two-writers" not in _rules(*objects)
@@ -482,13 +478,13 @@ def test_percentages_are_rounded_as_asked(percent: int, replicas: int) -> None:
     assert up - down in {0, 1}
 
 
-@pytest.mark.parametrize(
+@table(
     "others",
-    [
-        pytest.param([_of_class("now"), _storage_class("now", "Immediate")], id="bound at once"),
-        pytest.param([_of_class("late", volumeName="disk")], id="names a volume"),
-        pytest.param([_of_class("late"), _volume(CSI, claimRef={"namespace": "default", "name": "data"})], id="kept"),
-    ],
+    {
+        "bound at once": [_of_class("now"), _storage_class("now", "Immediate")],
+        "names a volume": [_of_class("late", volumeName="disk")],
+        "kept": [_of_class("late"), _volume(CSI, claimRef={"namespace": "default", "name": "data"})],
+    },
 )
 def test_claim_that_needs_no_scheduler(others: list[Object]) -> None:
     assert "claim-needs-scheduler" not in _rules(_workload(nodeName="a", volumes=_uses_claim()), *others)

@@ -32,6 +32,7 @@ from tests.podrules.node.lost import (
     make_zone_node,
     tolerating,
 )
+from tests.table import table
 from tests.upstream import upstream_source
 
 SECOND = timedelta(seconds=1)
@@ -52,39 +53,29 @@ def toleration(number: int, seconds: int | None) -> Mapping[str, Any]:
     return value | {"tolerationSeconds": seconds}
 
 
-@pytest.mark.parametrize(
-    ("own", "taints", "expected"),
-    [
+@table(
+    "own, taints, expected",
+    {
         # TestCreatePod, TestUpdateNode
-        pytest.param([], [], None, id="scheduled on untainted Node"),
-        pytest.param([], [taint(1)], timedelta(), id="schedule on tainted Node"),
-        pytest.param(
-            [toleration(1, 100)], [taint(1)], 100 * SECOND, id="schedule on tainted Node with finite toleration"
-        ),
-        pytest.param([toleration(1, None)], [taint(1)], None, id="schedule on tainted Node with infinite toleration"),
-        pytest.param(
-            [toleration(2, None)],
-            [taint(1)],
-            timedelta(),
-            id="schedule on tainted Node with infinite invalid toleration",
-        ),
-        pytest.param([toleration(1, 100)], [taint(1), taint(2)], timedelta(), id="Only one added taint tolerated"),
-        pytest.param(
+        "scheduled on untainted Node": ([], [], None),
+        "schedule on tainted Node": ([], [taint(1)], timedelta()),
+        "schedule on tainted Node with finite toleration": ([toleration(1, 100)], [taint(1)], 100 * SECOND),
+        "schedule on tainted Node with infinite toleration": ([toleration(1, None)], [taint(1)], None),
+        "schedule on tainted Node with infinite invalid toleration": ([toleration(2, None)], [taint(1)], timedelta()),
+        "Only one added taint tolerated": ([toleration(1, 100)], [taint(1), taint(2)], timedelta()),
+        "Pod with multiple tolerations are evicted when first one runs out": (
             [toleration(1, 1), toleration(2, 100)],
             [taint(1), taint(2)],
             SECOND,
-            id="Pod with multiple tolerations are evicted when first one runs out",
         ),
         # TestGetMinTolerationTime
-        pytest.param([toleration(1, 1), toleration(2, None)], [taint(1), taint(2)], SECOND, id="one without end"),
-        pytest.param([toleration(1, None), toleration(2, 1)], [taint(1), taint(2)], SECOND, id="the other without end"),
-        pytest.param([toleration(1, 0)], [taint(1)], timedelta(), id="0 s"),
-        pytest.param([toleration(1, -5)], [taint(1)], timedelta(), id="a negative time is 0"),
-        pytest.param(
-            [toleration(1, 9), toleration(1, 1)], [taint(1)], 9 * SECOND, id="the first that tolerates counts"
-        ),
-        pytest.param([], [Taint("a", "", "NoSchedule")], None, id="NoSchedule evicts no pod"),
-    ],
+        "one without end": ([toleration(1, 1), toleration(2, None)], [taint(1), taint(2)], SECOND),
+        "the other without end": ([toleration(1, None), toleration(2, 1)], [taint(1), taint(2)], SECOND),
+        "0 s": ([toleration(1, 0)], [taint(1)], timedelta()),
+        "a negative time is 0": ([toleration(1, -5)], [taint(1)], timedelta()),
+        "the first that tolerates counts": ([toleration(1, 9), toleration(1, 1)], [taint(1)], 9 * SECOND),
+        "NoSchedule evicts no pod": ([], [Taint("a", "", "NoSchedule")], None),
+    },
 )
 def test_T5_toleration_seconds_of_taints(
     own: Sequence[Mapping[str, Any]], taints: Sequence[Taint], expected: timedelta | None
@@ -200,46 +191,31 @@ HEALTHY = zone_health([make_zone_node("n")])[""]
 HELD = zone_health([make_zone_node(f"n{index}", ready="Unknown") for index in range(3)] + [make_zone_node("r")])[""]
 
 
-@pytest.mark.parametrize(
-    ("taints", "zone", "own", "expected"),
-    [
-        pytest.param(
-            [UNREACHABLE],
-            HEALTHY,
-            TOLERATES,
-            Eviction(UNKNOWN + 300 * SECOND, 300, taint=LOST),
-            id="300 s after the taint",
-        ),
-        pytest.param(
-            [], HEALTHY, TOLERATES, Eviction(UNKNOWN + 300 * SECOND, 300, taint=LOST), id="the taint is to come"
-        ),
-        pytest.param([], HELD, TOLERATES, Eviction(None, 300, held_back=True), id="the zone's nodes are not tainted"),
-        pytest.param(
-            [UNREACHABLE], HELD, TOLERATES, Eviction(UNKNOWN + 300 * SECOND, 300, taint=LOST), id="tainted before that"
-        ),
-        pytest.param([UNREACHABLE], HEALTHY, [tolerating(KEY)], Eviction(None, None), id="tolerated without end"),
-        pytest.param([UNREACHABLE], HEALTHY, [], Eviction(UNKNOWN, 0, taint=LOST), id="not tolerated"),
-        pytest.param(
+@table(
+    "taints, zone, own, expected",
+    {
+        "300 s after the taint": ([UNREACHABLE], HEALTHY, TOLERATES, Eviction(UNKNOWN + 300 * SECOND, 300, taint=LOST)),
+        "the taint is to come": ([], HEALTHY, TOLERATES, Eviction(UNKNOWN + 300 * SECOND, 300, taint=LOST)),
+        "the zone's nodes are not tainted": ([], HELD, TOLERATES, Eviction(None, 300, held_back=True)),
+        "tainted before that": ([UNREACHABLE], HELD, TOLERATES, Eviction(UNKNOWN + 300 * SECOND, 300, taint=LOST)),
+        "tolerated without end": ([UNREACHABLE], HEALTHY, [tolerating(KEY)], Eviction(None, None)),
+        "not tolerated": ([UNREACHABLE], HEALTHY, [], Eviction(UNKNOWN, 0, taint=LOST)),
+        "out of service after the toleration is over": (
             [UNREACHABLE, OUT_OF_SERVICE],
             HEALTHY,
             TOLERATES,
             Eviction(UNKNOWN + 300 * SECOND, 300, taint=LOST),
-            id="out of service after the toleration is over",
         ),
-        pytest.param(
+        "out of service: at once, from when that was said": (
             [UNREACHABLE, OUT_OF_SERVICE],
             HEALTHY,
             [tolerating(KEY)],
             Eviction(UNKNOWN + 360 * SECOND, 0, taint="node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"),
-            id="out of service: at once, from when that was said",
         ),
-    ],
+    },
 )
 def test_T5_when_a_pod_of_a_lost_node_is_deleted(
-    taints: Sequence[Mapping[str, Any]],
-    zone: Any,
-    own: Sequence[Mapping[str, Any]],
-    expected: Eviction,
+    taints: Sequence[Mapping[str, Any]], zone: Any, own: Sequence[Mapping[str, Any]], expected: Eviction
 ) -> None:
     node = make_zone_node("lost", ready="Unknown", taints=taints)
     assert eviction(tolerations(own), node, UNKNOWN, zone) == expected

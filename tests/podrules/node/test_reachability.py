@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from podrules.api.model.node import Node
 from podrules.node.reachability import NodeReach, Reach, node_reach
 from tests.objects import make_node
+from tests.table import table
 
 NOW = datetime(2026, 11, 21, 3, 11, tzinfo=UTC)
 FRESH = NOW - timedelta(seconds=9)
@@ -22,145 +21,116 @@ UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
 BY_CONDITION = "status.conditions[type=Ready]"
 
 
-@pytest.mark.parametrize(
-    ("node", "renewed", "expected"),
-    [
-        pytest.param(make_node(conditions=[READY]), FRESH, NodeReach("n", Reach.ANSWERS, BY_CONDITION), id="ready"),
-        pytest.param(
+@table(
+    "node, renewed, expected",
+    {
+        "ready": (make_node(conditions=[READY]), FRESH, NodeReach("n", Reach.ANSWERS, BY_CONDITION)),
+        "not ready by its own report": (
             make_node(conditions=[NOT_READY]),
             FRESH,
             NodeReach("n", Reach.ANSWERS, BY_CONDITION),
-            id="not ready by its own report",
         ),
-        pytest.param(
+        "another condition is unknown": (
             make_node(conditions=[PRESSURE, READY]),
             FRESH,
             NodeReach("n", Reach.ANSWERS, BY_CONDITION),
-            id="another condition is unknown",
         ),
-        pytest.param(make_node(), FRESH, NodeReach("n", Reach.ANSWERS, BY_CONDITION), id="no conditions yet"),
-        pytest.param(
-            make_node(conditions=[READY]), None, NodeReach("n", Reach.ANSWERS, BY_CONDITION), id="ready, no Lease"
-        ),
-        pytest.param(
-            make_node(conditions=[UNKNOWN]), None, NodeReach("n", Reach.SILENT, BY_CONDITION, SINCE), id="silent"
-        ),
-        pytest.param(
+        "no conditions yet": (make_node(), FRESH, NodeReach("n", Reach.ANSWERS, BY_CONDITION)),
+        "ready, no Lease": (make_node(conditions=[READY]), None, NodeReach("n", Reach.ANSWERS, BY_CONDITION)),
+        "silent": (make_node(conditions=[UNKNOWN]), None, NodeReach("n", Reach.SILENT, BY_CONDITION, SINCE)),
+        "Unknown, the Lease renewed a moment ago: the condition follows soon": (
             make_node(conditions=[UNKNOWN]),
             FRESH,
             NodeReach("n", Reach.RETURNING, "Lease spec.renewTime", SINCE),
-            id="Unknown, the Lease renewed a moment ago: the condition follows soon",
         ),
-        pytest.param(
+        "Unknown within the second of the last renewal: the order is unknown": (
             make_node(conditions=[UNKNOWN | {"lastTransitionTime": FRESH.isoformat()}]),
             FRESH + timedelta(milliseconds=700),
             NodeReach("n", Reach.SILENT, BY_CONDITION, FRESH),
-            id="Unknown within the second of the last renewal: the order is unknown",
         ),
-        pytest.param(
+        "the same, Unknown since an unknown time": (
             make_node(conditions=[{"type": "Ready", "status": "Unknown"}]),
             FRESH,
             NodeReach("n", Reach.RETURNING, "Lease spec.renewTime"),
-            id="the same, Unknown since an unknown time",
         ),
-        pytest.param(
+        "silent again: the Lease was renewed once after Ready became Unknown": (
             make_node(conditions=[UNKNOWN]),
             NOW - timedelta(seconds=41),
             NodeReach("n", Reach.SILENT, BY_CONDITION, SINCE),
-            id="silent again: the Lease was renewed once after Ready became Unknown",
         ),
-        pytest.param(
+        "a heartbeat in the future proves nothing": (
             make_node(conditions=[UNKNOWN]),
             NOW + timedelta(hours=1),
             NodeReach("n", Reach.SILENT, BY_CONDITION, SINCE),
-            id="a heartbeat in the future proves nothing",
         ),
-        pytest.param(
+        "silent since an unknown time": (
             make_node(conditions=[{"type": "Ready", "status": "Unknown"}]),
             None,
             NodeReach("n", Reach.SILENT, BY_CONDITION),
-            id="silent since an unknown time",
         ),
-        pytest.param(
+        "the taint of a silent node proves nothing": (
             make_node(conditions=[UNKNOWN], taints=[UNREACHABLE]),
             None,
             NodeReach("n", Reach.SILENT, BY_CONDITION, SINCE),
-            id="the taint of a silent node proves nothing",
         ),
-        pytest.param(
+        "Lease renewed 40 s ago": (
             make_node(conditions=[READY]),
             NOW - timedelta(seconds=40),
             NodeReach("n", Reach.ANSWERS, BY_CONDITION),
-            id="Lease renewed 40 s ago",
         ),
-        pytest.param(
+        "Lease renewed 41 s ago, the condition has not changed yet": (
             make_node(conditions=[READY]),
             NOW - timedelta(seconds=41),
             NodeReach("n", Reach.MISSED_HEARTBEATS, "Lease spec.renewTime", NOW - timedelta(seconds=41)),
-            id="Lease renewed 41 s ago, the condition has not changed yet",
         ),
-        pytest.param(
+        "not ready, then no heartbeat": (
             make_node(conditions=[NOT_READY]),
             SINCE,
             NodeReach("n", Reach.MISSED_HEARTBEATS, "Lease spec.renewTime", SINCE),
-            id="not ready, then no heartbeat",
         ),
-        pytest.param(
+        "the kubelet's clock is ahead": (
             make_node(conditions=[READY]),
             NOW + timedelta(minutes=2),
             NodeReach("n", Reach.ANSWERS, BY_CONDITION),
-            id="the kubelet's clock is ahead",
         ),
-        pytest.param(
+        "silent and declared out of service": (
             make_node(conditions=[UNKNOWN], taints=[UNREACHABLE, OUT_OF_SERVICE]),
             SINCE,
             NodeReach("n", Reach.OUT_OF_SERVICE, "spec.taints[1]"),
-            id="silent and declared out of service",
         ),
-        pytest.param(
+        "declared out of service while it answers: back": (
             make_node(conditions=[READY], taints=[OUT_OF_SERVICE]),
             FRESH,
             NodeReach("n", Reach.BACK, "spec.taints[0]"),
-            id="declared out of service while it answers: back",
         ),
-        pytest.param(
+        "the same with any effect": (
             make_node(conditions=[READY], taints=[OUT_OF_SERVICE | {"effect": "NoSchedule"}]),
             FRESH,
             NodeReach("n", Reach.BACK, "spec.taints[0]"),
-            id="the same with any effect",
         ),
-        pytest.param(
+        "declared out of service, not Ready though it answers: garbage collection acts": (
             make_node(conditions=[NOT_READY], taints=[OUT_OF_SERVICE]),
             FRESH,
             NodeReach("n", Reach.BACK_NOT_READY, "spec.taints[0]"),
-            id="declared out of service, not Ready though it answers: garbage collection acts",
         ),
-        pytest.param(
+        "declared out of service, and coming back": (
             make_node(conditions=[UNKNOWN], taints=[UNREACHABLE, OUT_OF_SERVICE]),
             FRESH,
             NodeReach("n", Reach.BACK_NOT_READY, "spec.taints[1]"),
-            id="declared out of service, and coming back",
         ),
-        pytest.param(
+        "declared out of service, not Ready, no Lease: nothing shows that it answers": (
             make_node(conditions=[NOT_READY], taints=[OUT_OF_SERVICE]),
             None,
             NodeReach("n", Reach.OUT_OF_SERVICE, "spec.taints[0]"),
-            id="declared out of service, not Ready, no Lease: nothing shows that it answers",
         ),
-        pytest.param(
+        "declared out of service, Ready by a condition that is old": (
             make_node(conditions=[READY], taints=[OUT_OF_SERVICE]),
             SINCE,
             NodeReach("n", Reach.OUT_OF_SERVICE, "spec.taints[0]"),
-            id="declared out of service, Ready by a condition that is old",
         ),
-        pytest.param(None, None, NodeReach("n", Reach.GONE, "metadata.name"), id="no Node object"),
-        pytest.param(
-            None,
-            FRESH,
-            NodeReach("n", Reach.GONE, "metadata.name", FRESH),
-            id="no Node object, its Lease is there still",
-        ),
-    ],
+        "no Node object": (None, None, NodeReach("n", Reach.GONE, "metadata.name")),
+        "no Node object, its Lease is there still": (None, FRESH, NodeReach("n", Reach.GONE, "metadata.name", FRESH)),
+    },
 )
 def test_node_reach(node: Node | None, renewed: datetime | None, expected: NodeReach) -> None:
     assert node_reach("n", node, renewed=renewed, now=NOW) == expected

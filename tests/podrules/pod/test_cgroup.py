@@ -26,6 +26,7 @@ from tests.controlplane.client import Object
 from tests.features import around
 from tests.objects import make_pod, raw_container, raw_sidecar
 from tests.restated.cgroup import cpu_weight_to_shares, parse_systemd
+from tests.table import table
 
 MI = 1024 * 1024
 TUNED = 5000
@@ -35,34 +36,29 @@ LARGE = {"cpu": "200m", "memory": "200Mi"}
 GUARANTEED, BURSTABLE, BEST_EFFORT = PodQOSClass.GUARANTEED, PodQOSClass.BURSTABLE, PodQOSClass.BEST_EFFORT
 
 
-@pytest.mark.parametrize(
-    ("parts", "systemd", "cgroupfs"),
-    [
-        pytest.param((), "/", "/", id="the root"),
-        pytest.param(("kubepods",), "/kubepods.slice", "/kubepods", id="kubepods"),
-        pytest.param(("system",), "/system.slice", "/system", id="system"),
-        pytest.param(
-            ("system", "Burstable"), "/system.slice/system-Burstable.slice", "/system/Burstable", id="two parts"
-        ),
-        pytest.param(
+@table(
+    "parts, systemd, cgroupfs",
+    {
+        "the root": ((), "/", "/"),
+        "kubepods": (("kubepods",), "/kubepods.slice", "/kubepods"),
+        "system": (("system",), "/system.slice", "/system"),
+        "two parts": (("system", "Burstable"), "/system.slice/system-Burstable.slice", "/system/Burstable"),
+        "dashes are escaped": (
             ("Burstable", "pod-123"),
             "/Burstable.slice/Burstable-pod_123.slice",
             "/Burstable/pod-123",
-            id="dashes are escaped",
         ),
-        pytest.param(
+        "each slice repeats its parents": (
             ("test", "a", "b", "Burstable"),
             "/test.slice/test-a.slice/test-a-b.slice/test-a-b-Burstable.slice",
             "/test/a/b/Burstable",
-            id="each slice repeats its parents",
         ),
-        pytest.param(
+        "a pod's uid": (
             ("BestEffort", "pod-6c1a4e95-6bb6-11e6-bc26-28d2444e470d"),
             "/BestEffort.slice/BestEffort-pod_6c1a4e95_6bb6_11e6_bc26_28d2444e470d.slice",
             "/BestEffort/pod-6c1a4e95-6bb6-11e6-bc26-28d2444e470d",
-            id="a pod's uid",
         ),
-    ],
+    },
 )
 def test_Q5_names_by_driver(parts: tuple[str, ...], systemd: str, cgroupfs: str) -> None:
     name = CgroupName(parts)
@@ -97,34 +93,30 @@ def test_Q5_cgroup_of_a_class(qos_class: PodQOSClass, cgroupfs: str, systemd: st
     assert qos_cgroup_name(qos_class).to_systemd() == systemd
 
 
-@pytest.mark.parametrize(
-    ("pod", "cgroupfs", "systemd"),
-    [
-        pytest.param(
+@table(
+    "pod, cgroupfs, systemd",
+    {
+        "pod with qos guaranteed": (
             make_pod(uid="fake-uid-1", requests=SMALL, limits=SMALL),
             "/kubepods/podfake-uid-1",
             "/kubepods.slice/kubepods-podfake_uid_1.slice",
-            id="pod with qos guaranteed",
         ),
-        pytest.param(
+        "pod with qos burstable": (
             make_pod(uid="fake-uid-3", requests=SMALL),
             "/kubepods/burstable/podfake-uid-3",
             "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podfake_uid_3.slice",
-            id="pod with qos burstable",
         ),
-        pytest.param(
+        "pod with qos best-effort": (
             make_pod(uid="fake-uid-5"),
             "/kubepods/besteffort/podfake-uid-5",
             "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podfake_uid_5.slice",
-            id="pod with qos best-effort",
         ),
-        pytest.param(
+        "the stored class counts": (
             make_pod(uid="u", status={"qosClass": "Burstable"}),
             "/kubepods/burstable/podu",
             "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podu.slice",
-            id="the stored class counts",
         ),
-    ],
+    },
 )
 def test_Q5_cgroup_of_a_pod(pod: Pod, cgroupfs: str, systemd: str) -> None:
     assert pod_cgroup_name(pod).to_cgroupfs() == cgroupfs
@@ -172,25 +164,25 @@ def test_Q5_quota(milli_cpu: int, period: int, quota: int) -> None:
     assert milli_cpu_to_quota(milli_cpu, period) == quota
 
 
-@pytest.mark.parametrize(
-    ("shares", "kubelet", "libcontainer"),
-    [
-        pytest.param(2, 1, 1, id="the least"),
-        pytest.param(3, 1, 2, id="just above the least"),
-        pytest.param(102, 4, 17, id="100m"),
-        pytest.param(816, 32, 84, id="the example of two formulas"),
-        pytest.param(1024, 39, 100, id="a whole cpu"),
-        pytest.param(262_143, 9999, 10_000, id="just below the most"),
-        pytest.param(262_144, 10_000, 10_000, id="the most"),
-        pytest.param(262_145, 10_000, 10_000, id="beyond the most"),
-    ],
+@table(
+    "shares, kubelet, libcontainer",
+    {
+        "the least": (2, 1, 1),
+        "just above the least": (3, 1, 2),
+        "100m": (102, 4, 17),
+        "the example of two formulas": (816, 32, 84),
+        "a whole cpu": (1024, 39, 100),
+        "just below the most": (262_143, 9999, 10_000),
+        "the most": (262_144, 10_000, 10_000),
+        "beyond the most": (262_145, 10_000, 10_000),
+    },
 )
 def test_Q5_two_conversions_of_shares_to_weight(shares: int, kubelet: int, libcontainer: int) -> None:
     assert cpu_weight(shares) == kubelet
     assert cpu_weight_libcontainer(shares) == libcontainer
 
 
-@pytest.mark.parametrize(("shares", "weight"), [pytest.param(0, 0, id="unset"), pytest.param(1, 1, id="below")])
+@table("shares, weight", {"unset": (0, 0), "below": (1, 1)})
 def test_Q5_libcontainer_weight_out_of_range(shares: int, weight: int) -> None:
     assert cpu_weight_libcontainer(shares) == weight
 
@@ -207,70 +199,60 @@ def _limited(requests: Mapping[str, str], limits: Mapping[str, str] | None = Non
 SMALL_SHARES, LARGE_SHARES = 102, 204
 
 
-@pytest.mark.parametrize(
-    ("pod", "enforced", "period", "expected"),
-    [
-        pytest.param(make_pod(), True, QUOTA_PERIOD, ResourceConfig(2), id="besteffort"),
-        pytest.param(
-            make_pod(requests=SMALL), True, QUOTA_PERIOD, ResourceConfig(SMALL_SHARES), id="burstable-no-limits"
-        ),
-        pytest.param(
+@table(
+    "pod, enforced, period, expected",
+    {
+        "besteffort": (make_pod(), True, QUOTA_PERIOD, ResourceConfig(2)),
+        "burstable-no-limits": (make_pod(requests=SMALL), True, QUOTA_PERIOD, ResourceConfig(SMALL_SHARES)),
+        "burstable-with-limits": (
             make_pod(requests=SMALL, limits=LARGE),
             True,
             QUOTA_PERIOD,
             ResourceConfig(SMALL_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
-            id="burstable-with-limits",
         ),
-        pytest.param(
+        "burstable-with-limits-no-cpu-enforcement": (
             make_pod(requests=SMALL, limits=LARGE),
             False,
             QUOTA_PERIOD,
             ResourceConfig(SMALL_SHARES, -1, QUOTA_PERIOD, 200 * MI),
-            id="burstable-with-limits-no-cpu-enforcement",
         ),
-        pytest.param(
+        "burstable-partial-limits": (
             make_pod(containers=[_limited(SMALL, LARGE), _limited(SMALL)]),
             True,
             QUOTA_PERIOD,
             ResourceConfig(LARGE_SHARES),
-            id="burstable-partial-limits",
         ),
-        pytest.param(
+        "burstable-with-limits-with-tuned-quota": (
             make_pod(requests=SMALL, limits=LARGE),
             True,
             TUNED,
             ResourceConfig(SMALL_SHARES, 1000, TUNED, 200 * MI),
-            id="burstable-with-limits-with-tuned-quota",
         ),
-        pytest.param(
+        "burstable-with-limits-no-cpu-enforcement-with-tuned-quota": (
             make_pod(requests=SMALL, limits=LARGE),
             False,
             TUNED,
             ResourceConfig(SMALL_SHARES, -1, TUNED, 200 * MI),
-            id="burstable-with-limits-no-cpu-enforcement-with-tuned-quota",
         ),
-        pytest.param(
+        "guaranteed": (
             make_pod(requests=SMALL, limits=SMALL),
             True,
             QUOTA_PERIOD,
             ResourceConfig(SMALL_SHARES, 10_000, QUOTA_PERIOD, 100 * MI),
-            id="guaranteed",
         ),
-        pytest.param(
+        "guaranteed-no-cpu-enforcement": (
             make_pod(requests=SMALL, limits=SMALL),
             False,
             QUOTA_PERIOD,
             ResourceConfig(SMALL_SHARES, -1, QUOTA_PERIOD, 100 * MI),
-            id="guaranteed-no-cpu-enforcement",
         ),
-        pytest.param(
+        "guaranteed-with-tuned-quota": (
             make_pod(requests=SMALL, limits=SMALL),
             True,
             TUNED,
             ResourceConfig(SMALL_SHARES, 1000, TUNED, 100 * MI),
-            id="guaranteed-with-tuned-quota",
         ),
-        pytest.param(
+        "burstable-partial-limits-with-init-containers": (
             make_pod(
                 containers=[_limited(SMALL, SMALL), _limited(SMALL)],
                 initContainers=[_limited(SMALL, SMALL), _limited(SMALL)],
@@ -278,16 +260,14 @@ SMALL_SHARES, LARGE_SHARES = 102, 204
             True,
             TUNED,
             ResourceConfig(LARGE_SHARES),
-            id="burstable-partial-limits-with-init-containers",
         ),
-        pytest.param(
+        "one resource limited in every container": (
             make_pod(containers=[_limited(SMALL, {"memory": "200Mi"})]),
             True,
             QUOTA_PERIOD,
             ResourceConfig(SMALL_SHARES, memory=200 * MI),
-            id="one resource limited in every container",
         ),
-        pytest.param(
+        "a sidecar's limit does not apply to the init container after it": (
             make_pod(
                 containers=[_limited(SMALL, LARGE)],
                 initContainers=[raw_sidecar(requests=SMALL, limits=LARGE), raw_container("init")],
@@ -295,16 +275,14 @@ SMALL_SHARES, LARGE_SHARES = 102, 204
             True,
             QUOTA_PERIOD,
             ResourceConfig(LARGE_SHARES),
-            id="a sidecar's limit does not apply to the init container after it",
         ),
-        pytest.param(
+        "overhead counts": (
             make_pod(requests=SMALL, limits=LARGE, overhead={"cpu": "100m", "memory": "50Mi"}),
             True,
             QUOTA_PERIOD,
             ResourceConfig(LARGE_SHARES, 30_000, QUOTA_PERIOD, 250 * MI),
-            id="overhead counts",
         ),
-    ],
+    },
 )
 def test_Q5_values_of_a_pod(pod: Pod, enforced: bool, period: int, expected: ResourceConfig) -> None:
     assert pod_resource_config(pod, enforce_cpu_limits=enforced, cpu_period=period) == expected
@@ -320,96 +298,78 @@ def test_Q5_sidecar_limit_covers_later_inits_until_1_36() -> None:
     assert pod_resource_config(before_it, features=before) == ResourceConfig(LARGE_SHARES)
 
 
-@pytest.mark.parametrize(
-    ("resources", "container", "expected", "without_pod_level"),
-    [
-        pytest.param(
-            {},
-            raw_container(),
-            ResourceConfig(2),
-            ResourceConfig(2),
-            id="besteffort-with-pod-level-resources-enabled",
-        ),
-        pytest.param(
+@table(
+    "resources, container, expected, without_pod_level",
+    {
+        "besteffort-with-pod-level-resources-enabled": ({}, raw_container(), ResourceConfig(2), ResourceConfig(2)),
+        "burstable-with-pod-level-requests": (
             {"requests": SMALL},
             raw_container(),
             ResourceConfig(SMALL_SHARES),
             ResourceConfig(2),
-            id="burstable-with-pod-level-requests",
         ),
-        pytest.param(
+        "burstable-with-pod-and-container-level-requests": (
             {"requests": SMALL},
             _limited({"cpu": "10m", "memory": "50Mi"}),
             ResourceConfig(SMALL_SHARES),
             ResourceConfig(10),
-            id="burstable-with-pod-and-container-level-requests",
         ),
-        pytest.param(
+        "burstable-with-pod-level-resources": (
             {"requests": SMALL, "limits": LARGE},
             raw_container(),
             ResourceConfig(SMALL_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
             ResourceConfig(2),
-            id="burstable-with-pod-level-resources",
         ),
-        pytest.param(
+        "burstable-with-pod-and-container-level-resources": (
             {"requests": SMALL, "limits": LARGE},
             _limited({"cpu": "10m", "memory": "50Mi"}, {"cpu": "50m", "memory": "100Mi"}),
             ResourceConfig(SMALL_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
             ResourceConfig(10, 5000, QUOTA_PERIOD, 100 * MI),
-            id="burstable-with-pod-and-container-level-resources",
         ),
-        pytest.param(
+        "burstable-with-partial-pod-level-resources-limits": (
             {"requests": {"cpu": "200m", "memory": "300Mi"}},
             _limited(LARGE, LARGE),
             ResourceConfig(LARGE_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
             ResourceConfig(LARGE_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
-            id="burstable-with-partial-pod-level-resources-limits",
         ),
-        pytest.param(
+        "guaranteed-with-pod-level-resources": (
             {"requests": SMALL, "limits": SMALL},
             raw_container(),
             ResourceConfig(SMALL_SHARES, 10_000, QUOTA_PERIOD, 100 * MI),
             ResourceConfig(2),
-            id="guaranteed-with-pod-level-resources",
         ),
-        pytest.param(
+        "guaranteed-with-pod-and-container-level-resources": (
             {"requests": SMALL, "limits": SMALL},
             _limited({"cpu": "10m", "memory": "50Mi"}, {"cpu": "50m", "memory": "100Mi"}),
             ResourceConfig(SMALL_SHARES, 10_000, QUOTA_PERIOD, 100 * MI),
             ResourceConfig(10, 5000, QUOTA_PERIOD, 100 * MI),
-            id="guaranteed-with-pod-and-container-level-resources",
         ),
-        pytest.param(
+        "a pod-level limit of memory alone": (
             {"limits": {"memory": "1Gi"}},
             _limited(SMALL),
             ResourceConfig(SMALL_SHARES, memory=1024 * MI),
             ResourceConfig(SMALL_SHARES),
-            id="a pod-level limit of memory alone",
         ),
-    ],
+    },
 )
 def test_Q5_values_of_a_pod_with_pod_level_resources(
-    resources: Object,
-    container: Object,
-    expected: ResourceConfig,
-    without_pod_level: ResourceConfig,
+    resources: Object, container: Object, expected: ResourceConfig, without_pod_level: ResourceConfig
 ) -> None:
     pod = make_pod(containers=[container], resources=resources)
     assert pod_resource_config(pod) == expected
     assert pod_resource_config(pod, features=NO_POD_LEVEL) == without_pod_level
 
 
-@pytest.mark.parametrize(
-    ("requests", "expected"),
-    [
-        pytest.param({"2Mi": "128"}, {}, id="no valid hugepages"),
-        pytest.param({"hugepages-2Mi": "128"}, {2 * MI: 128}, id="2Mi only"),
-        pytest.param(
+@table(
+    "requests, expected",
+    {
+        "no valid hugepages": ({"2Mi": "128"}, {}),
+        "2Mi only": ({"hugepages-2Mi": "128"}, {2 * MI: 128}),
+        "2Mi and 4Mi": (
             {"hugepages-2Mi": "128", f"hugepages-{2 * MI}": "256", "hugepages-4Mi": "512", "4Mi": "1024"},
             {2 * MI: 384, 4 * MI: 512},
-            id="2Mi and 4Mi",
         ),
-    ],
+    },
 )
 def test_Q5_huge_pages_of_a_pod(requests: Mapping[str, str], expected: Mapping[int, int]) -> None:
     assert pod_resource_config(make_pod(requests=requests)).huge_page_limit == expected
@@ -424,19 +384,17 @@ STEADY = make_pod(requests={"cpu": "1", "memory": "128Mi"}, limits={"cpu": "1", 
 BURSTY = make_pod(requests={"cpu": "1", "memory": "128Mi"}, limits={"cpu": "2", "memory": "256Mi"})
 
 
-@pytest.mark.parametrize(
-    ("pods", "shares"),
-    [
-        pytest.param([STEADY], 2, id="guaranteed-pods-only"),
-        pytest.param([BURSTY], 1024, id="burstable-pods-only"),
-        pytest.param([make_pod()], 2, id="besteffort-pods-only"),
-        pytest.param([STEADY, BURSTY], 1024, id="guaranteed-and-burstable-pods"),
-        pytest.param(
-            [BURSTY, make_pod(requests={"cpu": "500m"}), make_pod()], 1536, id="all-burstable-requests-add-up"
-        ),
-        pytest.param([make_pod(requests={"memory": "1Gi"})], 2, id="burstable-without-cpu"),
-        pytest.param([], 2, id="no-pods"),
-    ],
+@table(
+    "pods, shares",
+    {
+        "guaranteed-pods-only": ([STEADY], 2),
+        "burstable-pods-only": ([BURSTY], 1024),
+        "besteffort-pods-only": ([make_pod()], 2),
+        "guaranteed-and-burstable-pods": ([STEADY, BURSTY], 1024),
+        "all-burstable-requests-add-up": ([BURSTY, make_pod(requests={"cpu": "500m"}), make_pod()], 1536),
+        "burstable-without-cpu": ([make_pod(requests={"memory": "1Gi"})], 2),
+        "no-pods": ([], 2),
+    },
 )
 def test_Q5_values_of_the_qos_cgroups(pods: Sequence[Pod], shares: int) -> None:
     assert qos_resource_configs(pods) == {
@@ -453,31 +411,27 @@ def _container_config(pod: Pod, *, enforced: bool = True, features: Features | N
     return container_resource_config(pod, ref, enforce_cpu_limits=enforced, features=features)
 
 
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(
+@table(
+    "pod, expected",
+    {
+        "requests & limits, cpu & memory, guaranteed qos": (
             make_pod(requests={"cpu": "250m", "memory": "500Mi"}, limits={"cpu": "250m", "memory": "500Mi"}),
             ResourceConfig(256, 25_000, QUOTA_PERIOD, 524_288_000),
-            id="requests & limits, cpu & memory, guaranteed qos",
         ),
-        pytest.param(
+        "requests & limits, cpu & memory, burstable qos": (
             make_pod(requests={"cpu": "250m", "memory": "500Mi"}, limits={"cpu": "500m", "memory": "750Mi"}),
             ResourceConfig(256, 50_000, QUOTA_PERIOD, 786_432_000),
-            id="requests & limits, cpu & memory, burstable qos",
         ),
-        pytest.param(make_pod(), ResourceConfig(2, 0, QUOTA_PERIOD, 0), id="best-effort qos"),
-        pytest.param(
+        "best-effort qos": (make_pod(), ResourceConfig(2, 0, QUOTA_PERIOD, 0)),
+        "a limit replaces a missing request": (
             make_pod(limits={"cpu": "500m"}),
             ResourceConfig(512, 50_000, QUOTA_PERIOD, 0),
-            id="a limit replaces a missing request",
         ),
-        pytest.param(
+        "but not for a request of zero": (
             make_pod(requests={"cpu": "0"}, limits={"cpu": "500m"}),
             ResourceConfig(2, 50_000, QUOTA_PERIOD, 0),
-            id="but not for a request of zero",
         ),
-    ],
+    },
 )
 def test_Q5_values_of_a_container(pod: Pod, expected: ResourceConfig) -> None:
     assert _container_config(pod) == expected
@@ -494,15 +448,13 @@ def test_Q5_container_quota_follows_the_kubelets_period() -> None:
     assert (config.cpu_quota, config.cpu_period) == (5000, TUNED)
 
 
-@pytest.mark.parametrize(
-    ("limits", "expected"),
-    [
-        pytest.param({}, ResourceConfig(1024, 100_000, QUOTA_PERIOD, 1024 * MI), id="no own limit: the pod's"),
-        pytest.param({"cpu": "0"}, ResourceConfig(1024, 100_000, QUOTA_PERIOD, 1024 * MI), id="zero is none"),
-        pytest.param(
-            {"cpu": "250m"}, ResourceConfig(256, 25_000, QUOTA_PERIOD, 1024 * MI), id="its own limit before the pod's"
-        ),
-    ],
+@table(
+    "limits, expected",
+    {
+        "no own limit: the pod's": ({}, ResourceConfig(1024, 100_000, QUOTA_PERIOD, 1024 * MI)),
+        "zero is none": ({"cpu": "0"}, ResourceConfig(1024, 100_000, QUOTA_PERIOD, 1024 * MI)),
+        "its own limit before the pod's": ({"cpu": "250m"}, ResourceConfig(256, 25_000, QUOTA_PERIOD, 1024 * MI)),
+    },
 )
 def test_Q5_pod_level_limits_apply_to_containers(limits: Mapping[str, str], expected: ResourceConfig) -> None:
     pod = make_pod(limits=limits, resources={"limits": {"cpu": "1", "memory": "1Gi"}})
@@ -538,30 +490,30 @@ REAL_POD_LEVEL = make_pod(
 )
 
 
-@pytest.mark.parametrize(
-    ("pod", "container", "shares", "quota", "memory"),
-    [
-        pytest.param(REAL_GUARANTEED, "a", 256, 25_000, 128 * MI, id="Guaranteed 250m / 128Mi"),
-        pytest.param(REAL_GUARANTEED, "b", 2, 1000, 32 * MI, id="Guaranteed 1m / 32Mi"),
-        pytest.param(REAL_BURSTABLE, "main", 102, 50_000, 300 * MI, id="Burstable, request 200Mi, limit 300Mi"),
-        pytest.param(REAL_BURSTABLE, "sidecar", 51, 0, 128 * MI, id="its sidecar, 64Mi"),
-        pytest.param(REAL_BURSTABLE, "sibling", 2, 0, 0, id="its sibling without resources"),
-        pytest.param(make_pod(), "app", 2, 0, 0, id="BestEffort"),
-        pytest.param(REAL_POD_LEVEL, "a", 1024, 100_000, 256 * MI, id="pod-level limits, first container"),
-        pytest.param(REAL_POD_LEVEL, "b", 1024, 100_000, 256 * MI, id="pod-level limits, second container"),
-    ],
+@table(
+    "pod, container, shares, quota, memory",
+    {
+        "Guaranteed 250m / 128Mi": (REAL_GUARANTEED, "a", 256, 25_000, 128 * MI),
+        "Guaranteed 1m / 32Mi": (REAL_GUARANTEED, "b", 2, 1000, 32 * MI),
+        "Burstable, request 200Mi, limit 300Mi": (REAL_BURSTABLE, "main", 102, 50_000, 300 * MI),
+        "its sidecar, 64Mi": (REAL_BURSTABLE, "sidecar", 51, 0, 128 * MI),
+        "its sibling without resources": (REAL_BURSTABLE, "sibling", 2, 0, 0),
+        "BestEffort": (make_pod(), "app", 2, 0, 0),
+        "pod-level limits, first container": (REAL_POD_LEVEL, "a", 1024, 100_000, 256 * MI),
+        "pod-level limits, second container": (REAL_POD_LEVEL, "b", 1024, 100_000, 256 * MI),
+    },
 )
 def test_Q5_containers_of_a_real_node(pod: Pod, container: str, shares: int, quota: int, memory: int) -> None:
     ref = next(entry for entry in pod.containers() if entry.container.name == container)
     assert container_resource_config(pod, ref) == ResourceConfig(shares, quota, QUOTA_PERIOD, memory)
 
 
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(REAL_GUARANTEED, ResourceConfig(257, 25_100, QUOTA_PERIOD, 160 * MI), id="the Guaranteed pod"),
-        pytest.param(REAL_BURSTABLE, ResourceConfig(563), id="the Burstable pod: its init phase dominates"),
-    ],
+@table(
+    "pod, expected",
+    {
+        "the Guaranteed pod": (REAL_GUARANTEED, ResourceConfig(257, 25_100, QUOTA_PERIOD, 160 * MI)),
+        "the Burstable pod: its init phase dominates": (REAL_BURSTABLE, ResourceConfig(563)),
+    },
 )
 def test_Q5_pods_of_a_real_node(pod: Pod, expected: ResourceConfig) -> None:
     assert pod_resource_config(pod) == expected

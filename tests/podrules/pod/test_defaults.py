@@ -23,6 +23,7 @@ from podrules.pod.qos import compute_pod_qos
 from tests.controlplane.client import Object
 from tests.features import around
 from tests.objects import make_limit_range, make_pod, make_resources, raw_container, raw_sidecar
+from tests.table import table
 
 NO_POD_LEVEL = Features.of_minor(33)
 UNTIL_1_36, _ = around("pod_level_resources_fix_defaulting")
@@ -46,39 +47,34 @@ def _asking(name: str, cpu: str, memory: str) -> Object:
 TWO_LIMITED = [_limited("a", "2m", "1Mi"), _limited("b", "1m", "5Mi")]
 
 
-@pytest.mark.parametrize(
-    ("containers", "stored"),
-    [
-        pytest.param([raw_container()], [({}, {})], id="pod resources=unset, container resources=unset"),
-        pytest.param(
+@table(
+    "containers, stored",
+    {
+        "pod resources=unset, container resources=unset": ([raw_container()], [({}, {})]),
+        "pod resources=unset, container requests=unset limits=set": (
             TWO_LIMITED,
             [
                 ({"cpu": "2m", "memory": "1Mi"}, {"cpu": "2m", "memory": "1Mi"}),
                 ({"cpu": "1m", "memory": "5Mi"}, {"cpu": "1m", "memory": "5Mi"}),
             ],
-            id="pod resources=unset, container requests=unset limits=set",
         ),
-        pytest.param(
+        "pod resources=unset, container requests=set limits=unset": (
             [_asking("a", "2m", "1Mi")],
             [({"cpu": "2m", "memory": "1Mi"}, {})],
-            id="pod resources=unset, container requests=set limits=unset",
         ),
-        pytest.param(
+        "pod resources=unset, container requests=set limits=set": (
             [raw_container(requests={"cpu": "1m", "memory": "1Mi"}, limits={"cpu": "2m", "memory": "1Mi"})],
             [({"cpu": "1m", "memory": "1Mi"}, {"cpu": "2m", "memory": "1Mi"})],
-            id="pod resources=unset, container requests=set limits=set",
         ),
-        pytest.param(
+        "a request of zero is kept": (
             [raw_container(requests={"memory": "0"}, limits={"cpu": "100m", "memory": "1Gi"})],
             [({"memory": "0", "cpu": "100m"}, {"cpu": "100m", "memory": "1Gi"})],
-            id="a request of zero is kept",
         ),
-        pytest.param(
+        "every resource, not only cpu and memory": (
             [raw_container(limits={"example.com/gpu": "2"})],
             [({"example.com/gpu": "2"}, {"example.com/gpu": "2"})],
-            id="every resource, not only cpu and memory",
         ),
-    ],
+    },
 )
 def test_Q1_limits_become_missing_requests(
     containers: Sequence[Object], stored: list[tuple[Mapping[str, str], Mapping[str, str]]]
@@ -88,82 +84,69 @@ def test_Q1_limits_become_missing_requests(
     assert [_texts(container.resources) for container in pod.spec.init_containers] == stored
 
 
-@pytest.mark.parametrize(
-    ("resources", "containers", "stored"),
-    [
-        pytest.param(
+@table(
+    "resources, containers, stored",
+    {
+        "pod requests=unset limits=set, container resources=unset": (
             {"limits": {"cpu": "2m", "memory": "1Mi"}},
             [],
             ({"cpu": "2m", "memory": "1Mi"}, {"cpu": "2m", "memory": "1Mi"}),
-            id="pod requests=unset limits=set, container resources=unset",
         ),
-        pytest.param({}, TWO_LIMITED, ({}, {}), id="pod limits=empty map, container requests=unset limits=set"),
-        pytest.param(
+        "pod limits=empty map, container requests=unset limits=set": ({}, TWO_LIMITED, ({}, {})),
+        "pod requests=unset limits=set, container requests=unset limits=set": (
             {"limits": {"cpu": "5m", "memory": "7Mi"}},
             TWO_LIMITED,
             ({"cpu": "3m", "memory": "6Mi"}, {"cpu": "5m", "memory": "7Mi"}),
-            id="pod requests=unset limits=set, container requests=unset limits=set",
         ),
-        pytest.param(
+        "pod requests=unset limits=set, container requests=set limits=unset": (
             {"limits": {"cpu": "4m", "memory": "8Mi"}},
             [_asking("a", "1m", "1Mi"), _asking("b", "1m", "2Mi")],
             ({"cpu": "2m", "memory": "3Mi"}, {"cpu": "4m", "memory": "8Mi"}),
-            id="pod requests=unset limits=set, container requests=set limits=unset",
         ),
-        pytest.param(
+        "pod requests=unset cpu limits=set, container resources=unset": (
             {"limits": {"cpu": "4m"}},
             [raw_container("a"), raw_container("b")],
             ({"cpu": "4m"}, {"cpu": "4m"}),
-            id="pod requests=unset cpu limits=set, container resources=unset",
         ),
-        pytest.param(
+        "pod requests=unset limits=set, container memory requests=set limits=unset": (
             {"limits": {"cpu": "4m", "memory": "8Mi"}},
             [raw_container("a", requests={"memory": "1Mi"}), raw_container("b", requests={"memory": "5Mi"})],
             ({"cpu": "4m", "memory": "6Mi"}, {"cpu": "4m", "memory": "8Mi"}),
-            id="pod requests=unset limits=set, container memory requests=set limits=unset",
         ),
-        pytest.param(
+        "pod limits=set, container unsupported requests=set limits=set": (
             {"limits": {"cpu": "2m", "memory": "1Mi"}},
             [raw_container("a", limits={"storage": "1Mi"}), raw_container("b", limits={"ephemeral-storage": "5Mi"})],
             ({"cpu": "2m", "memory": "1Mi"}, {"cpu": "2m", "memory": "1Mi"}),
-            id="pod limits=set, container unsupported requests=set limits=set",
         ),
-        pytest.param(
+        "pod unsupported resources limits=set, container unsupported requests=set limits=set": (
             {"limits": {"storage": "1Mi"}},
             [raw_container("a", limits={"storage": "1Mi"}), raw_container("b", limits={"ephemeral-storage": "5Mi"})],
             ({}, {"storage": "1Mi"}),
-            id="pod unsupported resources limits=set, container unsupported requests=set limits=set",
         ),
-        pytest.param(
+        "a request that is set is kept": (
             {"requests": {"cpu": "1m"}, "limits": {"cpu": "5m"}},
             TWO_LIMITED,
             ({"cpu": "1m", "memory": "6Mi"}, {"cpu": "5m"}),
-            id="a request that is set is kept",
         ),
-        pytest.param(
+        "huge pages of containers become a pod-level limit and request": (
             {"requests": {"cpu": "3m"}},
             [raw_container(limits={"cpu": "1m", "hugepages-2Mi": "4Mi"})],
             ({"cpu": "3m", "hugepages-2Mi": "4Mi"}, {"hugepages-2Mi": "4Mi"}),
-            id="huge pages of containers become a pod-level limit and request",
         ),
-        pytest.param(
+        "huge pages of containers are left where the pod sets nothing": (
             {},
             [raw_container(limits={"cpu": "1m", "hugepages-2Mi": "4Mi"})],
             ({}, {}),
-            id="huge pages of containers are left where the pod sets nothing",
         ),
-        pytest.param(
+        "and where the pod requests them itself": (
             {"requests": {"hugepages-2Mi": "8Mi"}},
             [raw_container(limits={"cpu": "1m", "hugepages-2Mi": "4Mi"})],
             ({"hugepages-2Mi": "8Mi"}, {}),
-            id="and where the pod requests them itself",
         ),
-    ],
+    },
 )
 def test_Q1_pod_level_request_defaults_until_1_36(
-    resources: Object,
-    containers: Sequence[Object],
-    stored: tuple[Mapping[str, str], Mapping[str, str]],
+    resources: Object, containers: Sequence[Object], stored: tuple[Mapping[str, str], Mapping[str, str]]
 ) -> None:
     pod = make_pod(containers=containers, resources=resources)
     after = default_pod(pod, features=UNTIL_1_36).spec.resources
@@ -187,15 +170,7 @@ def test_Q1_amounts_are_rounded_up_to_thousandths() -> None:
     assert _texts(pod.spec.resources) == ({"cpu": "2m"}, {})
 
 
-@pytest.mark.parametrize(
-    ("given", "stored"),
-    [
-        pytest.param(None, 30, id="absent"),
-        pytest.param(0, 0, id="zero"),
-        pytest.param(7, 7, id="set"),
-        pytest.param(-7, 1, id="negative"),
-    ],
-)
+@table("given, stored", {"absent": (None, 30), "zero": (0, 0), "set": (7, 7), "negative": (-7, 1)})
 def test_T1_grace_period_is_thirty_seconds_unless_given(given: int | None, stored: int) -> None:
     assert default_pod(make_pod(terminationGracePeriodSeconds=given)).spec.termination_grace_period_seconds == stored
 
@@ -238,34 +213,30 @@ def test_Q1_ephemeral_container_prevents_pod_level_limits(debugged: bool, limits
 DEFAULTS = make_limit_range(default={"cpu": "75m", "memory": "10Mi"}, default_request={"cpu": "50m", "memory": "5Mi"})
 
 
-@pytest.mark.parametrize(
-    ("container", "requests", "limits"),
-    [
-        pytest.param(
+@table(
+    "container, requests, limits",
+    {
+        "pod with no resources enumerated should get each resource from default request": (
             raw_container(),
             {"cpu": "50m", "memory": "5Mi"},
             {"cpu": "75m", "memory": "10Mi"},
-            id="pod with no resources enumerated should get each resource from default request",
         ),
-        pytest.param(
+        "pod with some resources enumerated should only merge empty": (
             raw_container(requests={"memory": "512Mi"}),
             {"cpu": "50m", "memory": "512Mi"},
             {"cpu": "75m", "memory": "10Mi"},
-            id="pod with some resources enumerated should only merge empty",
         ),
-        pytest.param(
+        "pod with all resources enumerated should not merge anything": (
             raw_container(requests={"cpu": "100m", "memory": "512Mi"}, limits={"cpu": "200m", "memory": "1G"}),
             {"cpu": "100m", "memory": "512Mi"},
             {"cpu": "200m", "memory": "1G"},
-            id="pod with all resources enumerated should not merge anything",
         ),
-        pytest.param(
+        "zero is set": (
             raw_container(requests={"cpu": "0"}),
             {"cpu": "0", "memory": "5Mi"},
             {"cpu": "75m", "memory": "10Mi"},
-            id="zero is set",
         ),
-    ],
+    },
 )
 def test_Q1_limit_range_fills_in_what_containers_leave_out(
     container: Object, requests: Mapping[str, str], limits: Mapping[str, str]
@@ -275,12 +246,8 @@ def test_Q1_limit_range_fills_in_what_containers_leave_out(
         assert _texts(filled.resources) == (requests, limits)
 
 
-@pytest.mark.parametrize(
-    "limit_ranges",
-    [
-        pytest.param([], id="no LimitRange"),
-        pytest.param([make_limit_range(default={"cpu": "1"}, kind="Pod")], id="limits of whole pods"),
-    ],
+@table(
+    "limit_ranges", {"no LimitRange": [], "limits of whole pods": [make_limit_range(default={"cpu": "1"}, kind="Pod")]}
 )
 def test_Q1_no_values_are_set_without_container_defaults(limit_ranges: Sequence[LimitRange]) -> None:
     pod = make_pod(requests={"memory": "1Gi"}, initContainers=[raw_sidecar()])
@@ -310,19 +277,18 @@ def test_Q1_fields_filled_in_by_a_limit_range_are_named() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("given", "runtime_class", "overhead"),
-    [
-        pytest.param(
+@table(
+    "given, runtime_class, overhead",
+    {
+        "the class's overhead": (
             {},
             from_object({"overhead": {"podFixed": {"cpu": "250m"}}}, RuntimeClass),
             {"cpu": "250m"},
-            id="the class's overhead",
         ),
-        pytest.param({}, RuntimeClass(), {}, id="a class without one"),
-        pytest.param({}, None, {}, id="no class"),
-        pytest.param({"cpu": "1"}, None, {"cpu": "1"}, id="the pod's own, already admitted"),
-    ],
+        "a class without one": ({}, RuntimeClass(), {}),
+        "no class": ({}, None, {}),
+        "the pod's own, already admitted": ({"cpu": "1"}, None, {"cpu": "1"}),
+    },
 )
 def test_Q4_runtime_class_adds_its_overhead(
     given: Mapping[str, str], runtime_class: RuntimeClass | None, overhead: Mapping[str, str]

@@ -10,6 +10,7 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.pod.health import Trouble, TroubleKind, UnmetGate, health, readiness
 from tests.objects import raw_condition, raw_container, raw_pod
+from tests.table import table
 
 RUNNING = {"running": {"startedAt": "2026-10-01T00:00:00Z"}}
 CRASHED = {"terminated": {"exitCode": 1, "reason": "Error", "finishedAt": "2026-10-01T00:01:00Z"}}
@@ -87,38 +88,30 @@ def test_failed_kubelet_actions_are_trouble(reason: str) -> None:
     assert found.broken
 
 
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(make(RUNNING, ready=True), [], id="all is well"),
-        pytest.param(
+@table(
+    "pod, expected",
+    {
+        "all is well": (make(RUNNING, ready=True), []),
+        "an init container fails: the worst first": (
             make(waiting("PodInitializing"), init=waiting("CrashLoopBackOff"), phase="Pending"),
             [("init", "HeldUp"), ("app", "Starting")],
-            id="an init container fails: the worst first",
         ),
-        pytest.param(make(RUNNING, ready=True, init=DONE), [], id="an init container is done"),
-        pytest.param(make(CRASHED, restartPolicy="Never"), [("app", "Ended")], id="ended with an error, for good"),
-        pytest.param(make(DONE, restartPolicy="Never"), [], id="done, and not restarted"),
-        pytest.param(make(DONE), [("app", "Ended")], id="done, and restarted"),
-        pytest.param(
-            make(DONE, containers=[raw_container("app", restartPolicy="Never")]), [], id="done, by its own policy"
-        ),
-        pytest.param(
+        "an init container is done": (make(RUNNING, ready=True, init=DONE), []),
+        "ended with an error, for good": (make(CRASHED, restartPolicy="Never"), [("app", "Ended")]),
+        "done, and not restarted": (make(DONE, restartPolicy="Never"), []),
+        "done, and restarted": (make(DONE), [("app", "Ended")]),
+        "done, by its own policy": (make(DONE, containers=[raw_container("app", restartPolicy="Never")]), []),
+        "restarted by its own restartPolicy": (
             make(DONE, restartPolicy="Never", containers=[raw_container("app", restartPolicy="Always")]),
             [("app", "Ended")],
-            id="restarted by its own restartPolicy",
         ),
-        pytest.param(
-            make(RUNNING, ready=True, sidecar=DONE, restartPolicy="Never"),
-            [("mesh", "Ended")],
-            id="a sidecar has ended",
-        ),
-        pytest.param(make(RUNNING), [("app", "NotReady")], id="its probe has not succeeded"),
-        pytest.param(make(RUNNING, ready=True, last=CRASHED), [("app", "Restarted")], id="it crashed before"),
-        pytest.param(make(RUNNING, ready=True, last=DONE), [("app", "Restarted")], id="it was done before"),
-        pytest.param(make(waiting("CrashLoopBackOff"), phase="Failed"), [], id="a finished pod"),
-        pytest.param(make(), [], id="nothing is reported"),
-    ],
+        "a sidecar has ended": (make(RUNNING, ready=True, sidecar=DONE, restartPolicy="Never"), [("mesh", "Ended")]),
+        "its probe has not succeeded": (make(RUNNING), [("app", "NotReady")]),
+        "it crashed before": (make(RUNNING, ready=True, last=CRASHED), [("app", "Restarted")]),
+        "it was done before": (make(RUNNING, ready=True, last=DONE), [("app", "Restarted")]),
+        "a finished pod": (make(waiting("CrashLoopBackOff"), phase="Failed"), []),
+        "nothing is reported": (make(), []),
+    },
 )
 def test_troubles_of_containers(pod: Pod, expected: list[tuple[str, str]]) -> None:
     assert kinds(pod) == expected
@@ -129,10 +122,7 @@ def test_readiness_is_the_condition(status: str, ready: bool) -> None:
     assert readiness(make(RUNNING, conditions=[raw_condition("Ready", status)])) is ready
 
 
-@pytest.mark.parametrize(
-    ("pod", "ready"),
-    [(make(RUNNING, ready=True), True), (make(RUNNING), False), (make(), None)],
-)
+@pytest.mark.parametrize(("pod", "ready"), [(make(RUNNING, ready=True), True), (make(RUNNING), False), (make(), None)])
 def test_readiness_without_condition_follows_containers(pod: Pod, ready: bool | None) -> None:
     assert readiness(pod) is ready
 
@@ -166,12 +156,12 @@ GATES = [{"conditionType": "example.com/lb"}, {"conditionType": "example.com/dns
 LB = raw_condition("example.com/lb", "False", reason="Target.NotRegistered", message="registration is in progress")
 
 
-@pytest.mark.parametrize(
-    ("further", "ready"),
-    [
-        pytest.param([raw_condition("ContainersReady")], False, id="its condition says that the containers are ready"),
-        pytest.param([], True, id="each container says so"),
-    ],
+@table(
+    "further, ready",
+    {
+        "its condition says that the containers are ready": ([raw_condition("ContainersReady")], False),
+        "each container says so": ([], True),
+    },
 )
 def test_gates_that_are_not_true_keep_a_pod_unready(further: list[Any], ready: bool) -> None:
     conditions = [GATED, *further, LB, raw_condition("example.com/ok")]
@@ -182,13 +172,13 @@ def test_gates_that_are_not_true_keep_a_pod_unready(further: list[Any], ready: b
     )
 
 
-@pytest.mark.parametrize(
-    ("conditions", "app"),
-    [
-        pytest.param([GATED, raw_condition("ContainersReady", "False"), LB], RUNNING, id="a container is not ready"),
-        pytest.param([GATED, LB], None, id="no container status"),
-        pytest.param([raw_condition("Ready"), raw_condition("ContainersReady"), LB], RUNNING, id="the pod is ready"),
-    ],
+@table(
+    "conditions, app",
+    {
+        "a container is not ready": ([GATED, raw_condition("ContainersReady", "False"), LB], RUNNING),
+        "no container status": ([GATED, LB], None),
+        "the pod is ready": ([raw_condition("Ready"), raw_condition("ContainersReady"), LB], RUNNING),
+    },
 )
 def test_gates_are_not_blamed_where_they_do_not_decide(conditions: list[Any], app: Any) -> None:
     assert health(make(app, ready=True, conditions=conditions, readinessGates=GATES)).unmet_gates == ()
@@ -197,17 +187,17 @@ def test_gates_are_not_blamed_where_they_do_not_decide(conditions: list[Any], ap
 UNEXPLAINED = raw_condition("Ready", "False")
 
 
-@pytest.mark.parametrize(
-    ("conditions", "ready", "marked"),
-    [
-        pytest.param([UNEXPLAINED, raw_condition("ContainersReady")], False, True, id="the condition says so"),
-        pytest.param([UNEXPLAINED], True, True, id="each container says so"),
-        pytest.param([UNEXPLAINED, raw_condition("ContainersReady", "False")], True, False, id="containers are not"),
-        pytest.param([UNEXPLAINED], False, False, id="a container is not"),
-        pytest.param([raw_condition("Ready", "False", reason="ContainersNotReady")], True, False, id="a reason"),
-        pytest.param([raw_condition("Ready")], True, False, id="Ready"),
-        pytest.param([], True, False, id="nothing reported"),
-    ],
+@table(
+    "conditions, ready, marked",
+    {
+        "the condition says so": ([UNEXPLAINED, raw_condition("ContainersReady")], False, True),
+        "each container says so": ([UNEXPLAINED], True, True),
+        "containers are not": ([UNEXPLAINED, raw_condition("ContainersReady", "False")], True, False),
+        "a container is not": ([UNEXPLAINED], False, False),
+        "a reason": ([raw_condition("Ready", "False", reason="ContainersNotReady")], True, False),
+        "Ready": ([raw_condition("Ready")], True, False),
+        "nothing reported": ([], True, False),
+    },
 )
 def test_node_controller_marks_a_pod_without_a_reason(conditions: list[Any], ready: bool, marked: bool) -> None:
     assert health(make(RUNNING, ready=ready, conditions=conditions)).marked_not_ready is marked

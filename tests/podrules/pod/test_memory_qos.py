@@ -9,22 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from podrules.api.features import Features
 from podrules.api.model.decode import from_object
 from podrules.api.model.kubelet import KubeletConfiguration
 from podrules.api.model.pod import Pod
-from podrules.pod.memory_qos import (
-    MemoryQoS,
-    MemorySettings,
-    container_memory_qos,
-    memory_settings,
-    pod_memory_qos,
-)
+from podrules.pod.memory_qos import MemoryQoS, MemorySettings, container_memory_qos, memory_settings, pod_memory_qos
 from podrules.pod.versions import Versions
 from podrules.upgrade.version_changes import assumed_gates, pod_changes
 from tests.objects import make_node, make_pod, raw_container, raw_sidecar
+from tests.table import table
 
 MI, GI = 1 << 20, 1 << 30
 SMALL, LARGE = {"memory": "128Mi"}, {"memory": "256Mi"}
@@ -66,59 +59,46 @@ def values(pod: Pod, settings: MemorySettings, minor: int) -> list[MemoryQoS | N
     return [pod_memory_qos(pod, settings, features=features), *of_containers]
 
 
-@pytest.mark.parametrize(
-    ("pod", "settings", "expected"),
-    [
-        pytest.param(
-            BURSTY, TIERED, [MemoryQoS(low=128 * MI), MemoryQoS(255012864, 128 * MI)], id="Burstable: by the limit"
-        ),
-        pytest.param(
+@table(
+    "pod, settings, expected",
+    {
+        "Burstable: by the limit": (BURSTY, TIERED, [MemoryQoS(low=128 * MI), MemoryQoS(255012864, 128 * MI)]),
+        "no limit: by the node's allocatable memory": (
             UNLIMITED,
             TIERED,
             [MemoryQoS(low=128 * MI), MemoryQoS(30937186304, 128 * MI)],
-            id="no limit: by the node's allocatable memory",
         ),
-        pytest.param(BEST_EFFORT, TIERED, [WITHOUT, MemoryQoS(30923763712, 0, 0)], id="BestEffort"),
-        pytest.param(
-            GUARANTEED, TIERED, [MemoryQoS(min=256 * MI), MemoryQoS(min=256 * MI)], id="Guaranteed: not throttled"
-        ),
-        pytest.param(
+        "BestEffort": (BEST_EFFORT, TIERED, [WITHOUT, MemoryQoS(30923763712, 0, 0)]),
+        "Guaranteed: not throttled": (GUARANTEED, TIERED, [MemoryQoS(min=256 * MI), MemoryQoS(min=256 * MI)]),
+        "no factor, no memory.high": (
             BURSTY,
             MemorySettings(tiered=True, allocatable=32 * GI),
             [MemoryQoS(low=128 * MI), MemoryQoS(low=128 * MI)],
-            id="no factor, no memory.high",
         ),
-        pytest.param(BURSTY, MemorySettings(), [WITHOUT, UNPROTECTED], id="the defaults"),
-        pytest.param(BURSTY, UNTIERED, [WITHOUT, MemoryQoS(255012864, 0, 0)], id="no reservation"),
-        pytest.param(
-            BURSTY, MemorySettings(1.0, allocatable=0), [WITHOUT, MemoryQoS(256 * MI, 0, 0)], id="a factor of 1"
-        ),
-        pytest.param(
+        "the defaults": (BURSTY, MemorySettings(), [WITHOUT, UNPROTECTED]),
+        "no reservation": (BURSTY, UNTIERED, [WITHOUT, MemoryQoS(255012864, 0, 0)]),
+        "a factor of 1": (BURSTY, MemorySettings(1.0, allocatable=0), [WITHOUT, MemoryQoS(256 * MI, 0, 0)]),
+        "a container without a limit leaves it to the pod": (
             POD_LEVEL,
             UNTIERED,
             [MemoryQoS(1020051456), MemoryQoS(510025728, 0, 0), UNPROTECTED],
-            id="a container without a limit leaves it to the pod",
         ),
-        pytest.param(
-            CPU_LEVEL, UNTIERED, [WITHOUT, MemoryQoS(30937186304, 0, 0)], id="pod-level cpu alone throttles nothing"
-        ),
-        pytest.param(
+        "pod-level cpu alone throttles nothing": (CPU_LEVEL, UNTIERED, [WITHOUT, MemoryQoS(30937186304, 0, 0)]),
+        "every container limited, and pod-level cpu": (
             ALL_LIMITED,
             UNTIERED,
             [MemoryQoS(510025728), MemoryQoS(255012864, 0, 0), MemoryQoS(255012864, 0, 0)],
-            id="every container limited, and pod-level cpu",
         ),
-        pytest.param(OVERHEAD, UNTIERED, [MemoryQoS(322121728), MemoryQoS(255012864, 0, 0)], id="overhead counts"),
-        pytest.param(
+        "overhead counts": (OVERHEAD, UNTIERED, [MemoryQoS(322121728), MemoryQoS(255012864, 0, 0)]),
+        "a Guaranteed pod with a container that is not": (
             STEADY_LEVEL,
             TIERED,
             [MemoryQoS(min=GI), MemoryQoS(510025728, min=256 * MI)],
-            id="a Guaranteed pod with a container that is not",
         ),
-        pytest.param(TIGHT, UNTIERED, [WITHOUT, UNPROTECTED], id="less than a page above the request"),
-        pytest.param(LARGER_THAN_NODE, UNTIERED, [WITHOUT, UNPROTECTED], id="a request above what is allocatable"),
-        pytest.param(UNLIMITED, MemorySettings(0.9, allocatable=0), [WITHOUT, UNPROTECTED], id="a kubelet alone"),
-    ],
+        "less than a page above the request": (TIGHT, UNTIERED, [WITHOUT, UNPROTECTED]),
+        "a request above what is allocatable": (LARGER_THAN_NODE, UNTIERED, [WITHOUT, UNPROTECTED]),
+        "a kubelet alone": (UNLIMITED, MemorySettings(0.9, allocatable=0), [WITHOUT, UNPROTECTED]),
+    },
 )
 def test_Q5_memory_of_a_pod_and_its_containers(
     pod: Pod, settings: MemorySettings, expected: list[MemoryQoS | None]
@@ -126,34 +106,31 @@ def test_Q5_memory_of_a_pod_and_its_containers(
     assert values(pod, settings, 37) == expected
 
 
-@pytest.mark.parametrize(
-    ("minor", "pod", "settings", "expected"),
-    [
-        pytest.param(36, BURSTY, UNTIERED, [WITHOUT, MemoryQoS(255012864, 0, 0)], id="1.36: by the limit"),
-        pytest.param(
+@table(
+    "minor, pod, settings, expected",
+    {
+        "1.36: by the limit": (36, BURSTY, UNTIERED, [WITHOUT, MemoryQoS(255012864, 0, 0)]),
+        "1.36: requests are reserved by policy": (
             36,
             BURSTY,
             TIERED,
             [MemoryQoS(low=128 * MI), MemoryQoS(255012864, 128 * MI)],
-            id="1.36: requests are reserved by policy",
         ),
-        pytest.param(
+        "1.35: every request is reserved": (
             35,
             BURSTY,
             UNTIERED,
             [MemoryQoS(min=128 * MI), MemoryQoS(255012864, min=128 * MI)],
-            id="1.35: every request is reserved",
         ),
-        pytest.param(35, BEST_EFFORT, UNTIERED, [WITHOUT, WITHOUT], id="1.35: nothing to reserve"),
-        pytest.param(36, BEST_EFFORT, UNTIERED, [WITHOUT, UNPROTECTED], id="1.36: BestEffort is not throttled"),
-        pytest.param(
+        "1.35: nothing to reserve": (35, BEST_EFFORT, UNTIERED, [WITHOUT, WITHOUT]),
+        "1.36: BestEffort is not throttled": (36, BEST_EFFORT, UNTIERED, [WITHOUT, UNPROTECTED]),
+        "1.36: each container for itself": (
             36,
             POD_LEVEL,
             UNTIERED,
             [WITHOUT, MemoryQoS(510025728, 0, 0), MemoryQoS(30950604800, 0, 0)],
-            id="1.36: each container for itself",
         ),
-    ],
+    },
 )
 def test_Q5_memory_of_older_versions(
     minor: int, pod: Pod, settings: MemorySettings, expected: list[MemoryQoS | None]

@@ -13,6 +13,7 @@ from podrules.pod.priority import SYSTEM_CLUSTER_CRITICAL, SYSTEM_NODE_CRITICAL
 from tests.controlplane.client import Object
 from tests.features import around
 from tests.objects import make_pod, raw_container, raw_owner, raw_sidecar
+from tests.table import table
 
 STANDARD = 8_000_000_000
 HALF, QUARTER, EIGHTH, TWENTIETH = (str(STANDARD // part) for part in (2, 4, 8, 20))
@@ -48,101 +49,82 @@ def _init_and(*more: Object) -> list[Object]:
     return [_asking("init-container", EIGHTH), *more]
 
 
-@pytest.mark.parametrize(
-    ("pod", "capacity", "expected"),
-    [
-        pytest.param(make_pod(limits={"cpu": "10"}), 4_000_000_000, {"app": 999}, id="cpu-limit"),
-        pytest.param(
-            make_pod(requests={"cpu": "0"}, limits={"memory": "10G"}),
-            STANDARD,
-            {"app": 999},
-            id="memory-limit-cpu-request",
-        ),
-        pytest.param(make_pod(limits={"memory": "0"}), 7_230_457_451, {"app": 1000}, id="zero-memory-limit"),
-        pytest.param(make_pod(), 4_000_000_000, {"app": 1000}, id="no-request-limit"),
-        pytest.param(
+@table(
+    "pod, capacity, expected",
+    {
+        "cpu-limit": (make_pod(limits={"cpu": "10"}), 4_000_000_000, {"app": 999}),
+        "memory-limit-cpu-request": (make_pod(requests={"cpu": "0"}, limits={"memory": "10G"}), STANDARD, {"app": 999}),
+        "zero-memory-limit": (make_pod(limits={"memory": "0"}), 7_230_457_451, {"app": 1000}),
+        "no-request-limit": (make_pod(), 4_000_000_000, {"app": 1000}),
+        "equal-request-limit-cpu-memory": (
             make_pod(requests={"memory": "10G", "cpu": "5m"}, limits={"memory": "10G", "cpu": "5m"}),
             123_456_789,
             {"app": -997},
-            id="equal-request-limit-cpu-memory",
         ),
-        pytest.param(
+        "cpu-unlimited-memory-limited-with-requests": (
             make_pod(requests={"memory": HALF, "cpu": "5m"}, limits={"memory": "10G"}),
             STANDARD,
             {"app": 500},
-            id="cpu-unlimited-memory-limited-with-requests",
         ),
-        pytest.param(
-            make_pod(requests={"memory": str(STANDARD - 1), "cpu": "5m"}), STANDARD, {"app": 3}, id="request-no-limit"
-        ),
-        pytest.param(
+        "request-no-limit": (make_pod(requests={"memory": str(STANDARD - 1), "cpu": "5m"}), STANDARD, {"app": 3}),
+        "cluster-critical": (
             make_pod(priority=2_000_000_000, priorityClassName=SYSTEM_CLUSTER_CRITICAL),
             4_000_000_000,
             {"app": 1000},
-            id="cluster-critical",
         ),
-        pytest.param(
+        "node-critical": (
             make_pod(priority=2_000_001_000, priorityClassName=SYSTEM_NODE_CRITICAL),
             4_000_000_000,
             {"app": -997},
-            id="node-critical",
         ),
-        pytest.param(
+        "burstable-unique-container-pod": (
             make_pod(requests={"memory": EIGHTH}, limits={"memory": ABOVE_EIGHTH}),
             STANDARD,
             {"app": 875},
-            id="burstable-unique-container-pod",
         ),
-        pytest.param(
+        "burstable-mixed-unique-main-container-pod": (
             make_pod(containers=[_asking("main-1", EIGHTH)], initContainers=_init_and()),
             STANDARD,
             {"main-1": 875, "init-container": 875},
-            id="burstable-mixed-unique-main-container-pod",
         ),
-        pytest.param(
+        "burstable-mixed-multi-container-small-sidecar-pod": (
             make_pod(containers=[_asking("main-1", EIGHTH)], initContainers=_init_and(_sidecar("sidecar", TWENTIETH))),
             STANDARD,
             {"main-1": 875, "init-container": 875, "sidecar": 875},
-            id="burstable-mixed-multi-container-small-sidecar-pod",
         ),
-        pytest.param(
+        "burstable-mixed-multi-container-sample-request-pod": (
             make_pod(containers=[_asking("main-1", EIGHTH)], initContainers=_init_and(_sidecar("sidecar", EIGHTH))),
             STANDARD,
             {"main-1": 875, "init-container": 875, "sidecar": 875},
-            id="burstable-mixed-multi-container-sample-request-pod",
         ),
-        pytest.param(
+        "burstable-mixed-multi-container-big-sidecar-container-pod": (
             make_pod(containers=[_asking("main-1", EIGHTH)], initContainers=_init_and(_sidecar("sidecar", HALF))),
             STANDARD,
             {"main-1": 875, "init-container": 875, "sidecar": 500},
-            id="burstable-mixed-multi-container-big-sidecar-container-pod",
         ),
-        pytest.param(
+        "the app container with the smallest request caps a sidecar": (
             make_pod(
                 containers=[_asking("small", TWENTIETH), _asking("large", HALF)],
                 initContainers=[_sidecar("sidecar", "0")],
             ),
             STANDARD,
             {"small": 950, "large": 500, "sidecar": 950},
-            id="the app container with the smallest request caps a sidecar",
         ),
-        pytest.param(
+        "an init container that ends is neither capped nor caps": (
             make_pod(
                 containers=[_asking("main-1", EIGHTH)],
                 initContainers=[_asking("init-container", TWENTIETH), _sidecar("sidecar", "0")],
             ),
             STANDARD,
             {"main-1": 875, "init-container": 950, "sidecar": 875},
-            id="an init container that ends is neither capped nor caps",
         ),
-        pytest.param(
+        "a request beyond the node": (
             make_pod(requests={"memory": "3G"}, limits={"memory": "4G"}),
             2_000_000_000,
             {"app": 3},
-            id="a request beyond the node",
         ),
-        pytest.param(make_pod(requests={"memory": "1"}), STANDARD, {"app": 999}, id="a request of one byte"),
-    ],
+        "a request of one byte": (make_pod(requests={"memory": "1"}), STANDARD, {"app": 999}),
+    },
 )
 def test_Q2_adj_of_containers(pod: Pod, capacity: int, expected: dict[str, int]) -> None:
     assert _adjs(pod, capacity) == expected
@@ -152,93 +134,79 @@ GUARANTEED = {"requests": {"cpu": "5m", "memory": QUARTER}, "limits": {"cpu": "5
 BURSTABLE = {"requests": {"cpu": "5m", "memory": QUARTER}, "limits": {"cpu": "5m", "memory": ABOVE_QUARTER}}
 
 
-@pytest.mark.parametrize(
-    ("resources", "containers", "init_containers", "expected"),
-    [
-        pytest.param(
+@table(
+    "resources, containers, init_containers, expected",
+    {
+        "guaranteed-pod-resources-no-container-resources": (
             GUARANTEED,
             [raw_container("a"), raw_container("b")],
             [],
             {"a": -997, "b": -997},
-            id="guaranteed-pod-resources-no-container-resources",
         ),
-        pytest.param(
+        "guaranteed-pod-resources-equal-container-resources": (
             GUARANTEED,
             [_asking("a", EIGHTH, limit=EIGHTH), _asking("b", EIGHTH, limit=EIGHTH)],
             [],
             {"a": -997, "b": -997},
-            id="guaranteed-pod-resources-equal-container-resources",
         ),
-        pytest.param(
+        "guaranteed-pod-resources-unequal-container-requests": (
             GUARANTEED,
             [_asking("a", EIGHTH), raw_container("b")],
             [],
             {"a": -997, "b": -997},
-            id="guaranteed-pod-resources-unequal-container-requests",
         ),
-        pytest.param(
+        "burstable-pod-resources-no-container-resources": (
             BURSTABLE,
             [raw_container("a"), raw_container("b")],
             [],
             {"a": 750, "b": 750},
-            id="burstable-pod-resources-no-container-resources",
         ),
-        pytest.param(
+        "burstable-pod-resources-equal-container-requests": (
             BURSTABLE,
             [_asking("a", EIGHTH, limit=EIGHTH), _asking("b", EIGHTH, limit=EIGHTH)],
             [],
             {"a": 750, "b": 750},
-            id="burstable-pod-resources-equal-container-requests",
         ),
-        pytest.param(
+        "burstable-pod-resources-unequal-container-requests": (
             BURSTABLE,
             [_asking("a", EIGHTH, limit=EIGHTH), raw_container("b")],
             [],
             {"a": 625, "b": 875},
-            id="burstable-pod-resources-unequal-container-requests",
         ),
-        pytest.param(
+        "burstable-pod-resources-no-container-resources-with-sidecar": (
             BURSTABLE,
             [raw_container("a")],
             [raw_sidecar()],
             {"a": 750, "sidecar": 750},
-            id="burstable-pod-resources-no-container-resources-with-sidecar",
         ),
-        pytest.param(
+        "burstable-pod-resources-equal-container-requests-with-sidecar": (
             BURSTABLE,
             [_asking("a", EIGHTH)],
             [_sidecar("sidecar", EIGHTH)],
             {"a": 750, "sidecar": 750},
-            id="burstable-pod-resources-equal-container-requests-with-sidecar",
         ),
-        pytest.param(
+        "burstable-pod-resources-unequal-container-requests-with-sidecar": (
             {"requests": {"cpu": "5m", "memory": "2000000000"}, "limits": {"cpu": "5m", "memory": ABOVE_QUARTER}},
             [_asking("a", "1000000000"), _asking("b", "500000000")],
             [_sidecar("sidecar", "200000000")],
             {"a": 725, "b": 850, "sidecar": 850},
-            id="burstable-pod-resources-unequal-container-requests-with-sidecar",
         ),
-        pytest.param(
+        "no memory at pod level: nothing to spread": (
             {"requests": {"cpu": "1"}},
             [_asking("a", EIGHTH)],
             [],
             {"a": 750},
-            id="no memory at pod level: nothing to spread",
         ),
-        pytest.param(
+        "containers ask more than the pod: nothing is left to spread": (
             {"requests": {"memory": EIGHTH}},
             [_asking("a", QUARTER)],
             [],
             {"a": 500},
-            id="containers ask more than the pod: nothing is left to spread",
         ),
-    ],
+    },
 )
 def test_Q2_pod_level_request_is_spread_over_containers(
-    resources: Object,
-    containers: Sequence[Object],
-    init_containers: Sequence[Object],
-    expected: dict[str, int],
+    resources: Object, containers: Sequence[Object], init_containers: Sequence[Object], expected: dict[str, int]
 ) -> None:
     pod = make_pod(containers=containers, initContainers=init_containers, resources=resources)
     assert _adjs(pod, 4_000_000_000) == expected
@@ -250,58 +218,49 @@ def test_Q2_pod_level_request_counts_only_where_it_is_known() -> None:
     assert _adjs(pod, STANDARD, features=NO_POD_LEVEL) == {"app": 875}
 
 
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(
+@table(
+    "pod, expected",
+    {
+        "static pod of class system-node-critical": (
             make_pod(
                 metadata={"annotations": {"kubernetes.io/config.source": "file"}},
                 priorityClassName=SYSTEM_NODE_CRITICAL,
             ),
             -997,
-            id="static pod of class system-node-critical",
         ),
-        pytest.param(
+        "mirror pod of class system-node-critical": (
             make_pod(
                 metadata={"annotations": {"kubernetes.io/config.mirror": "hash"}},
                 priorityClassName=SYSTEM_NODE_CRITICAL,
             ),
             -997,
-            id="mirror pod of class system-node-critical",
         ),
-        pytest.param(
+        "class name without its priority": (
             make_pod(priorityClassName=SYSTEM_NODE_CRITICAL, priority=1_999_999_999),
             1000,
-            id="class name without its priority",
         ),
-        pytest.param(make_pod(priorityClassName=SYSTEM_NODE_CRITICAL), 1000, id="class name alone"),
-        pytest.param(
-            make_pod(metadata={"annotations": {"kubernetes.io/config.source": "file"}}),
-            1000,
-            id="static pod of no class",
-        ),
-        pytest.param(make_pod(priority=2_000_001_000), 1000, id="priority without the class name"),
-    ],
+        "class name alone": (make_pod(priorityClassName=SYSTEM_NODE_CRITICAL), 1000),
+        "static pod of no class": (make_pod(metadata={"annotations": {"kubernetes.io/config.source": "file"}}), 1000),
+        "priority without the class name": (make_pod(priority=2_000_001_000), 1000),
+    },
 )
 def test_Q2_node_critical_needs_class_and_criticality(pod: Pod, expected: int) -> None:
     assert _adjs(pod, STANDARD) == {"app": expected}
 
 
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(
+@table(
+    "pod, expected",
+    {
+        "the stored class counts": (
             make_pod(requests={"memory": "1G"}, status={"qosClass": "Guaranteed"}),
             {"app": -997},
-            id="the stored class counts",
         ),
-        pytest.param(make_pod(), {"app": 1000}, id="BestEffort"),
-        pytest.param(
+        "BestEffort": (make_pod(), {"app": 1000}),
+        "node-critical": (
             make_pod(requests={"memory": "1G"}, priority=2_000_001_000, priorityClassName=SYSTEM_NODE_CRITICAL),
             {"app": -997},
-            id="node-critical",
         ),
-    ],
+    },
 )
 def test_Q2_fixed_values_need_no_capacity(pod: Pod, expected: dict[str, int]) -> None:
     assert _adjs(pod, None) == expected
@@ -348,13 +307,13 @@ def test_Q2_terms_of_a_container_of_another_class() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     "resources",
-    [
-        pytest.param(None, id="no pod-level resources"),
-        pytest.param({"requests": {"cpu": "1"}}, id="no pod-level memory request"),
-        pytest.param({"limits": {"memory": "4G"}}, id="a pod-level limit alone"),
-    ],
+    {
+        "no pod-level resources": None,
+        "no pod-level memory request": {"requests": {"cpu": "1"}},
+        "a pod-level limit alone": {"limits": {"memory": "4G"}},
+    },
 )
 def test_Q2_no_share_without_pod_level_memory_request(resources: Object | None) -> None:
     assert _score(make_pod(requests={"memory": "1G"}, resources=resources), "app").pod_level_share == 0
@@ -376,45 +335,36 @@ def test_Q2_terms_of_a_capped_sidecar() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("pod", "container", "rule", "formula", "app_minimum"),
-    [
-        pytest.param(
-            make_pod(requests={"memory": "8G"}), "app", OOMRule.BURSTABLE_FLOOR, 0, None, id="BURSTABLE_FLOOR"
-        ),
-        pytest.param(
-            make_pod(requests={"cpu": "1"}), "app", OOMRule.BURSTABLE_CEILING, 1000, None, id="BURSTABLE_CEILING"
-        ),
-        pytest.param(
+@table(
+    "pod, container, rule, formula, app_minimum",
+    {
+        "BURSTABLE_FLOOR": (make_pod(requests={"memory": "8G"}), "app", OOMRule.BURSTABLE_FLOOR, 0, None),
+        "BURSTABLE_CEILING": (make_pod(requests={"cpu": "1"}), "app", OOMRule.BURSTABLE_CEILING, 1000, None),
+        "a sidecar below the app minimum is not capped": (
             make_pod(requests={"memory": "1G"}, initContainers=[raw_sidecar(requests={"memory": "2G"})]),
             "sidecar",
             OOMRule.BURSTABLE,
             750,
             875,
-            id="a sidecar below the app minimum is not capped",
         ),
-        pytest.param(
+        "nor one that equals it": (
             make_pod(requests={"memory": "1G"}, initContainers=[raw_sidecar(requests={"memory": "1G"})]),
             "sidecar",
             OOMRule.BURSTABLE,
             875,
             875,
-            id="nor one that equals it",
         ),
-        pytest.param(make_pod(requests={"memory": "7976M"}), "app", OOMRule.BURSTABLE, 3, None, id="exactly the floor"),
-        pytest.param(make_pod(), "app", OOMRule.BEST_EFFORT, None, None, id="BEST_EFFORT"),
-        pytest.param(
-            make_pod(status={"qosClass": "Guaranteed"}), "app", OOMRule.GUARANTEED, None, None, id="GUARANTEED"
-        ),
-        pytest.param(
+        "exactly the floor": (make_pod(requests={"memory": "7976M"}), "app", OOMRule.BURSTABLE, 3, None),
+        "BEST_EFFORT": (make_pod(), "app", OOMRule.BEST_EFFORT, None, None),
+        "GUARANTEED": (make_pod(status={"qosClass": "Guaranteed"}), "app", OOMRule.GUARANTEED, None, None),
+        "NODE_CRITICAL": (
             make_pod(priority=2_000_000_000, priorityClassName=SYSTEM_NODE_CRITICAL),
             "app",
             OOMRule.NODE_CRITICAL,
             None,
             None,
-            id="NODE_CRITICAL",
         ),
-    ],
+    },
 )
 def test_Q2_rule_that_decided(
     pod: Pod, container: str, rule: OOMRule, formula: int | None, app_minimum: int | None
@@ -442,12 +392,12 @@ def _guaranteed(memory: str, cpu: str) -> Object:
     return raw_container(requests={"cpu": cpu, "memory": memory}, limits={"cpu": cpu, "memory": memory})
 
 
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(make_pod(containers=[_guaranteed("128Mi", "250m")]), {"app": -997}, id="Guaranteed 250m / 128Mi"),
-        pytest.param(make_pod(containers=[_guaranteed("32Mi", "1m")]), {"app": -997}, id="Guaranteed 1m / 32Mi"),
-        pytest.param(
+@table(
+    "pod, expected",
+    {
+        "Guaranteed 250m / 128Mi": (make_pod(containers=[_guaranteed("128Mi", "250m")]), {"app": -997}),
+        "Guaranteed 1m / 32Mi": (make_pod(containers=[_guaranteed("32Mi", "1m")]), {"app": -997}),
+        "Burstable request 200Mi, its sidecar of 64Mi, its sibling without resources": (
             make_pod(
                 containers=[
                     raw_container("main", requests={"memory": "200Mi"}, limits={"memory": "300Mi"}),
@@ -456,33 +406,28 @@ def _guaranteed(memory: str, cpu: str) -> Object:
                 initContainers=[raw_sidecar(requests={"memory": "64Mi"}, limits={"memory": "128Mi"})],
             ),
             {"main": 992, "sidecar": 998, "sibling": 999},
-            id="Burstable request 200Mi, its sidecar of 64Mi, its sibling without resources",
         ),
-        pytest.param(
+        "a sidecar of 10Mi beside a main container of 200Mi": (
             make_pod(
                 containers=[raw_container("main", requests={"memory": "200Mi"})],
                 initContainers=[raw_sidecar(requests={"memory": "10Mi"})],
             ),
             {"main": 992, "sidecar": 992},
-            id="a sidecar of 10Mi beside a main container of 200Mi",
         ),
-        pytest.param(make_pod(), {"app": 1000}, id="BestEffort"),
-        pytest.param(
+        "BestEffort": (make_pod(), {"app": 1000}),
+        "BestEffort with system-cluster-critical": (
             make_pod(priority=2_000_000_000, priorityClassName=SYSTEM_CLUSTER_CRITICAL),
             {"app": 1000},
-            id="BestEffort with system-cluster-critical",
         ),
-        pytest.param(
+        "system-node-critical, BestEffort": (
             make_pod(priority=2_000_001_000, priorityClassName=SYSTEM_NODE_CRITICAL),
             {"app": -997},
-            id="system-node-critical, BestEffort",
         ),
-        pytest.param(
+        "system-node-critical, Burstable": (
             make_pod(requests={"memory": "200Mi"}, priority=2_000_001_000, priorityClassName=SYSTEM_NODE_CRITICAL),
             {"app": -997},
-            id="system-node-critical, Burstable",
         ),
-    ],
+    },
 )
 def test_Q2_adj_that_a_real_kubelet_asked_for(pod: Pod, expected: dict[str, int]) -> None:
     assert _adjs(pod, REAL_CAPACITY) == expected

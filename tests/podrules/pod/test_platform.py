@@ -10,6 +10,7 @@ from podrules.api.model.pod import Pod
 from podrules.pod.platform import NotModelled, Platform, node_platform, not_modelled, pod_platform
 from tests.controlplane.client import Object
 from tests.objects import raw_node, raw_pod
+from tests.table import table
 
 LINUX, WINDOWS, VIRTUAL = Platform.LINUX, Platform.WINDOWS, Platform.VIRTUAL_KUBELET
 OS = "kubernetes.io/os"
@@ -52,19 +53,19 @@ def test_Q2_platform_of_a_node(node: str, expected: Platform) -> None:
     assert pod_platform(from_object(raw_pod(), Pod), from_object(NODES[node], Node)) is expected
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        pytest.param({}, LINUX, id="nothing said"),
-        pytest.param({"os": {"name": "windows"}}, WINDOWS, id="spec.os"),
-        pytest.param({"os": {"name": "linux"}, "nodeSelector": {OS: "windows"}}, LINUX, id="spec.os decides"),
-        pytest.param({"nodeSelector": {OS: "windows"}}, WINDOWS, id="nodeSelector"),
-        pytest.param({"nodeSelector": {"beta.kubernetes.io/os": "windows"}}, WINDOWS, id="nodeSelector, old label"),
-        pytest.param({"nodeSelector": {"type": "virtual-kubelet"}}, VIRTUAL, id="nodeSelector, virtual kubelet"),
-        pytest.param({"affinity": _affinity([ON_WINDOWS])}, WINDOWS, id="affinity"),
-        pytest.param({"affinity": _affinity([ON_WINDOWS], [])}, LINUX, id="affinity, of one term of two"),
-        pytest.param({"affinity": _affinity([ON_BOTH])}, LINUX, id="affinity to either"),
-    ],
+@table(
+    "spec, expected",
+    {
+        "nothing said": ({}, LINUX),
+        "spec.os": ({"os": {"name": "windows"}}, WINDOWS),
+        "spec.os decides": ({"os": {"name": "linux"}, "nodeSelector": {OS: "windows"}}, LINUX),
+        "nodeSelector": ({"nodeSelector": {OS: "windows"}}, WINDOWS),
+        "nodeSelector, old label": ({"nodeSelector": {"beta.kubernetes.io/os": "windows"}}, WINDOWS),
+        "nodeSelector, virtual kubelet": ({"nodeSelector": {"type": "virtual-kubelet"}}, VIRTUAL),
+        "affinity": ({"affinity": _affinity([ON_WINDOWS])}, WINDOWS),
+        "affinity, of one term of two": ({"affinity": _affinity([ON_WINDOWS], [])}, LINUX),
+        "affinity to either": ({"affinity": _affinity([ON_BOTH])}, LINUX),
+    },
 )
 def test_Q2_platform_of_a_pod_without_a_node(spec: Object, expected: Platform) -> None:
     assert pod_platform(from_object(raw_pod(**spec), Pod), None) is expected

@@ -34,6 +34,7 @@ from tests.restated.priority import (
     validate_priority_class,
     validate_priority_class_update,
 )
+from tests.table import table
 
 LOWER, NEVER = "PreemptLowerPriority", "Never"
 
@@ -60,146 +61,132 @@ def _by_name(*classes: PriorityClass) -> Mapping[str, PriorityClass]:
     return {entry.metadata.name: entry for entry in classes}
 
 
-@pytest.mark.parametrize(
-    ("pod", "classes", "expected"),
-    [
-        pytest.param(
+@table(
+    "pod, classes, expected",
+    {
+        "Pod with priority class": (
             make_pod(priorityClassName="default1"),
             [DEFAULT_1, NONDEFAULT],
             ResolvedPriority("default1", 1000, LOWER, PrioritySource.CLASS),
-            id="Pod with priority class",
         ),
-        pytest.param(
+        "Pod without priority class": (
             make_pod(),
             [DEFAULT_1],
             ResolvedPriority("default1", 1000, LOWER, PrioritySource.GLOBAL_DEFAULT),
-            id="Pod without priority class",
         ),
-        pytest.param(
+        "pod without priority class and no existing priority class": (
             make_pod(),
             [],
             ResolvedPriority("", 0, LOWER, PrioritySource.NONE),
-            id="pod without priority class and no existing priority class",
         ),
-        pytest.param(
+        "pod without priority class and no default class": (
             make_pod(),
             [NONDEFAULT],
             ResolvedPriority("", 0, LOWER, PrioritySource.NONE),
-            id="pod without priority class and no default class",
         ),
-        pytest.param(
+        "pod with a system priority class": (
             make_pod(namespace="kube-system", priorityClassName=SYSTEM_CLUSTER_CRITICAL),
             [CLUSTER_CRITICAL],
             ResolvedPriority(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, LOWER, PrioritySource.CLASS),
-            id="pod with a system priority class",
         ),
-        pytest.param(
+        "mirror pod with system priority class": (
             make_pod(metadata={"annotations": MIRROR}, priorityClassName=SYSTEM_CLUSTER_CRITICAL),
             [CLUSTER_CRITICAL],
             ResolvedPriority(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, LOWER, PrioritySource.CLASS),
-            id="mirror pod with system priority class",
         ),
-        pytest.param(
+        "pod with system critical priority in non-system namespace": (
             make_pod(namespace="non-system-namespace", priorityClassName=SYSTEM_CLUSTER_CRITICAL),
             [CLUSTER_CRITICAL],
             ResolvedPriority(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, LOWER, PrioritySource.CLASS),
-            id="pod with system critical priority in non-system namespace",
         ),
-        pytest.param(
+        "pod with priority that matches computed priority": (
             make_pod(priority=0),
             [NONDEFAULT],
             ResolvedPriority("", 0, LOWER, PrioritySource.NONE),
-            id="pod with priority that matches computed priority",
         ),
-        pytest.param(
+        "pod with priority that matches default priority": (
             make_pod(priority=2000),
             [DEFAULT_2],
             ResolvedPriority("default2", 2000, LOWER, PrioritySource.GLOBAL_DEFAULT),
-            id="pod with priority that matches default priority",
         ),
-        pytest.param(
+        "pod with priority that matches resolved priority": (
             make_pod(priorityClassName=SYSTEM_CLUSTER_CRITICAL, priority=2_000_000_000),
             [CLUSTER_CRITICAL],
             ResolvedPriority(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, LOWER, PrioritySource.CLASS),
-            id="pod with priority that matches resolved priority",
         ),
-    ],
+    },
 )
 def test_P1_priority_of_a_new_pod(pod: Pod, classes: Sequence[PriorityClass], expected: ResolvedPriority) -> None:
     assert admit_pod_create(pod, _by_name(*classes)) == expected
 
 
-@pytest.mark.parametrize(
-    ("pod", "classes", "refusal"),
-    [
-        pytest.param(
+@table(
+    "pod, classes, refusal",
+    {
+        "Pod with non-existing priority class": (
             make_pod(priorityClassName="non-existing"),
             [DEFAULT_1, NONDEFAULT],
             'pods "web" is forbidden: no PriorityClass with name non-existing was found',
-            id="Pod with non-existing priority class",
         ),
-        pytest.param(
+        "pod with integer priority": (
             make_pod(priorityClassName="default1", priority=1000),
             [],
             'pods "web" is forbidden: no PriorityClass with name default1 was found',
-            id="pod with integer priority",
         ),
-        pytest.param(
+        "mirror pod with integer priority": (
             make_pod(metadata={"annotations": MIRROR}, priorityClassName="default1", priority=1000),
             [],
             'pods "web" is forbidden: no PriorityClass with name default1 was found',
-            id="mirror pod with integer priority",
         ),
-        pytest.param(
+        "another integer than the class gives": (
             make_pod(priorityClassName="default1", priority=5),
             [DEFAULT_1],
-            'pods "web" is forbidden: the integer value of priority (5) must not be provided in pod spec; '
-            "priority admission controller computed 1000 from the given PriorityClass name",
-            id="another integer than the class gives",
+            (
+                'pods "web" is forbidden: the integer value of priority (5) must not be provided in pod spec; '
+                "priority admission controller computed 1000 from the given PriorityClass name"
+            ),
         ),
-        pytest.param(
+        "an integer without any class": (
             make_pod(priority=5),
             [],
-            'pods "web" is forbidden: the integer value of priority (5) must not be provided in pod spec; '
-            "priority admission controller computed 0 from the given PriorityClass name",
-            id="an integer without any class",
+            (
+                'pods "web" is forbidden: the integer value of priority (5) must not be provided in pod spec; '
+                "priority admission controller computed 0 from the given PriorityClass name"
+            ),
         ),
-        pytest.param(
+        "a name that is generated": (
             make_pod("", metadata={"generateName": "web-"}, priorityClassName="non-existing"),
             [],
             'pods "web-" is forbidden: no PriorityClass with name non-existing was found',
-            id="a name that is generated",
         ),
-        pytest.param(
+        "zero is given too": (
             make_pod(priority=0),
             [DEFAULT_1],
-            'pods "web" is forbidden: the integer value of priority (0) must not be provided in pod spec; '
-            "priority admission controller computed 1000 from the given PriorityClass name",
-            id="zero is given too",
+            (
+                'pods "web" is forbidden: the integer value of priority (0) must not be provided in pod spec; '
+                "priority admission controller computed 1000 from the given PriorityClass name"
+            ),
         ),
-    ],
+    },
 )
 def test_P1_refusal_of_a_new_pod(pod: Pod, classes: Sequence[PriorityClass], refusal: str) -> None:
     assert admit_pod_create(pod, _by_name(*classes)) == refusal
 
 
-@pytest.mark.parametrize(
-    ("classes", "expected"),
-    [
-        pytest.param([DEFAULT_1], DEFAULT_1, id="simple resolution with a default class"),
-        pytest.param([NONDEFAULT], None, id="add a default class: before"),
-        pytest.param([NONDEFAULT, DEFAULT_1], DEFAULT_1, id="add a default class: after"),
-        pytest.param(
-            [DEFAULT_2, DEFAULT_1], DEFAULT_1, id="multiple default classes resolves to the minimum value among them"
-        ),
-        pytest.param([], None, id="delete default priority class"),
-        pytest.param([_class("default1", 1000)], None, id="update default class and remove its global default"),
-        pytest.param(
+@table(
+    "classes, expected",
+    {
+        "simple resolution with a default class": ([DEFAULT_1], DEFAULT_1),
+        "add a default class: before": ([NONDEFAULT], None),
+        "add a default class: after": ([NONDEFAULT, DEFAULT_1], DEFAULT_1),
+        "multiple default classes resolves to the minimum value among them": ([DEFAULT_2, DEFAULT_1], DEFAULT_1),
+        "delete default priority class": ([], None),
+        "update default class and remove its global default": ([_class("default1", 1000)], None),
+        "negative values are lower still": (
             [DEFAULT_1, _class("low", -5, global_default=True)],
             _class("low", -5, global_default=True),
-            id="negative values are lower still",
         ),
-    ],
+    },
 )
 def test_P1_default_class(classes: Sequence[PriorityClass], expected: PriorityClass | None) -> None:
     assert default_priority_class(classes) == expected
@@ -213,14 +200,14 @@ def test_P1_deleted_class_stays_on_existing_pods() -> None:
     assert admit_pod_update(update, old) == (2000, LOWER)
 
 
-@pytest.mark.parametrize(
-    ("update", "expected"),
-    [
-        pytest.param(make_pod(), (7, NEVER), id="absent: the old values"),
-        pytest.param(make_pod(priority=7, preemptionPolicy=NEVER), (7, NEVER), id="repeated"),
-        pytest.param(make_pod(priority=8), (8, NEVER), id="changed: left for validation to refuse"),
-        pytest.param(make_pod(priority=0, preemptionPolicy=LOWER), (0, LOWER), id="zero is a value"),
-    ],
+@table(
+    "update, expected",
+    {
+        "absent: the old values": (make_pod(), (7, NEVER)),
+        "repeated": (make_pod(priority=7, preemptionPolicy=NEVER), (7, NEVER)),
+        "changed: left for validation to refuse": (make_pod(priority=8), (8, NEVER)),
+        "zero is a value": (make_pod(priority=0, preemptionPolicy=LOWER), (0, LOWER)),
+    },
 )
 def test_P1_update_keeps_priority_and_policy(update: Pod, expected: tuple[int | None, str | None]) -> None:
     assert admit_pod_update(update, make_pod(priority=7, preemptionPolicy=NEVER)) == expected
@@ -232,12 +219,9 @@ def test_P1_first_global_default_is_admitted(new: PriorityClass, is_update: bool
     assert admit_priority_class(new, [NONDEFAULT], is_update=is_update) is None
 
 
-@pytest.mark.parametrize(
+@table(
     "is_update",
-    [
-        pytest.param(False, id="create operator with one existing default class"),
-        pytest.param(True, id="update operator with one existing default class"),
-    ],
+    {"create operator with one existing default class": False, "update operator with one existing default class": True},
 )
 def test_P1_second_global_default_is_refused(is_update: bool) -> None:
     assert admit_priority_class(DEFAULT_2, [NONDEFAULT, DEFAULT_1], is_update=is_update) == (
@@ -261,69 +245,61 @@ RESERVED = (
 TOO_HIGH = "value: Forbidden: maximum allowed value of a user defined priority is 1000000000"
 
 
-@pytest.mark.parametrize(
+@table(
     "new",
-    [
-        pytest.param(_class("tier1", 100), id="no description"),
-        pytest.param(_class(SYSTEM_NODE_CRITICAL, 2_000_001_000), id="system node critical"),
-        pytest.param(CLUSTER_CRITICAL, id="system cluster critical"),
-        pytest.param(_class("tier1", HIGHEST_USER_DEFINABLE_PRIORITY), id="the highest value"),
-        pytest.param(_class("tier1", -2_147_483_648), id="the lowest value"),
-        pytest.param(NEVER_CLASS, id="preemption policy Never"),
-        pytest.param(_class("tier1", 1, preemption_policy=None), id="no preemption policy"),
-        pytest.param(_class("system", 1), id="system without a dash is no prefix"),
-        pytest.param(_class("a" * 253, 1), id="a name of 253 characters"),
-    ],
+    {
+        "no description": _class("tier1", 100),
+        "system node critical": _class(SYSTEM_NODE_CRITICAL, 2_000_001_000),
+        "system cluster critical": CLUSTER_CRITICAL,
+        "the highest value": _class("tier1", HIGHEST_USER_DEFINABLE_PRIORITY),
+        "the lowest value": _class("tier1", -2_147_483_648),
+        "preemption policy Never": NEVER_CLASS,
+        "no preemption policy": _class("tier1", 1, preemption_policy=None),
+        "system without a dash is no prefix": _class("system", 1),
+        "a name of 253 characters": _class("a" * 253, 1),
+    },
 )
 def test_P1_valid_class(new: PriorityClass) -> None:
     assert validate_priority_class(new) == ()
 
 
-@pytest.mark.parametrize(
-    ("new", "problems"),
-    [
-        pytest.param(
+@table(
+    "new, problems",
+    {
+        "incorrect system class name": (
             _class(SYSTEM_NODE_CRITICAL, 0),
             [RESERVED + "value of system-node-critical PriorityClass must be 2000001000"],
-            id="incorrect system class name",
         ),
-        pytest.param(
+        "incorrect system class value": (
             _class("system-something", 2_000_001_000),
             [RESERVED + "system-something is not a known system priority class"],
-            id="incorrect system class value",
         ),
-        pytest.param(
+        "system class as global default": (
             _class(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, global_default=True),
             [RESERVED + "globalDefault of system-cluster-critical PriorityClass must be false"],
-            id="system class as global default",
         ),
-        pytest.param(_class("tier1", HIGHEST_USER_DEFINABLE_PRIORITY + 1), [TOO_HIGH], id="value beyond the highest"),
-        pytest.param(
+        "value beyond the highest": (_class("tier1", HIGHEST_USER_DEFINABLE_PRIORITY + 1), [TOO_HIGH]),
+        "unknown preemption policy": (
             _class("tier1", 1, preemption_policy="Sometimes"),
             ['preemptionPolicy: Unsupported value: "Sometimes": supported values: "PreemptLowerPriority", "Never"'],
-            id="unknown preemption policy",
         ),
-        pytest.param(
-            _class("tier1", 1, preemption_policy=""),
-            ["preemptionPolicy: Required value"],
-            id="empty preemption policy",
-        ),
-    ],
+        "empty preemption policy": (_class("tier1", 1, preemption_policy=""), ["preemptionPolicy: Required value"]),
+    },
 )
 def test_P1_refused_class(new: PriorityClass, problems: list[str]) -> None:
     assert [str(error) for error in validate_priority_class(new)] == problems
 
 
-@pytest.mark.parametrize(
+@table(
     "name",
-    [
-        pytest.param("tier&1", id="invalid name"),
-        pytest.param("Tier1", id="capital letter"),
-        pytest.param("-tier", id="dash in front"),
-        pytest.param("tier.", id="dot at the end"),
-        pytest.param("tier\n", id="line break at the end"),
-        pytest.param("a" * 254, id="too long name"),
-    ],
+    {
+        "invalid name": "tier&1",
+        "capital letter": "Tier1",
+        "dash in front": "-tier",
+        "dot at the end": "tier.",
+        "line break at the end": "tier\n",
+        "too long name": "a" * 254,
+    },
 )
 def test_P1_class_name_is_a_subdomain(name: str) -> None:
     problems = validate_priority_class(_class(name, 1))
@@ -354,49 +330,41 @@ def test_P1_all_problems_of_a_class_are_reported() -> None:
 OLD = _class("tier1", 100)
 
 
-@pytest.mark.parametrize(
-    ("new", "problems"),
-    [
-        pytest.param(_class("tier1", 100), [], id="no change"),
-        pytest.param(_class("tier1", 100, global_default=True), [], id="change globalDefault"),
-        pytest.param(_class("tier1", 0), ["value: Forbidden: may not be changed in an update."], id="remove value"),
-        pytest.param(_class("tier1", 101), ["value: Forbidden: may not be changed in an update."], id="change value"),
-        pytest.param(
+@table(
+    "new, problems",
+    {
+        "no change": (_class("tier1", 100), []),
+        "change globalDefault": (_class("tier1", 100, global_default=True), []),
+        "remove value": (_class("tier1", 0), ["value: Forbidden: may not be changed in an update."]),
+        "change value": (_class("tier1", 101), ["value: Forbidden: may not be changed in an update."]),
+        "change preemptionPolicy": (
             _class("tier1", 100, preemption_policy=NEVER),
             ['preemptionPolicy: Invalid value: "Never": field is immutable'],
-            id="change preemptionPolicy",
         ),
-        pytest.param(_class("tier1", 100, preemption_policy=None), [], id="an absent policy is the default one"),
-    ],
+        "an absent policy is the default one": (_class("tier1", 100, preemption_policy=None), []),
+    },
 )
 def test_P1_class_update(new: PriorityClass, problems: list[str]) -> None:
     assert [str(error) for error in validate_priority_class_update(new, OLD)] == problems
 
 
-@pytest.mark.parametrize(
-    ("pod", "classes", "expected"),
-    [
-        pytest.param(
-            make_pod(priorityClassName="batch", priority=2000),
-            [NEVER_CLASS],
-            NEVER,
-            id="pod with nil preemtpion policy",
-        ),
-        pytest.param(
+@table(
+    "pod, classes, expected",
+    {
+        "pod with nil preemtpion policy": (make_pod(priorityClassName="batch", priority=2000), [NEVER_CLASS], NEVER),
+        "pod with preemtpion policy that matches resolved preemtpion policy": (
             make_pod(priorityClassName="nondefault1", preemptionPolicy=LOWER),
             [NONDEFAULT],
             LOWER,
-            id="pod with preemtpion policy that matches resolved preemtpion policy",
         ),
-        pytest.param(
+        "class without a policy preempts": (
             make_pod(priorityClassName="old"),
             [_class("old", 1, preemption_policy=None)],
             LOWER,
-            id="class without a policy preempts",
         ),
-        pytest.param(make_pod(preemptionPolicy=NEVER), [NEVER_DEFAULT], NEVER, id="the default class says Never"),
-        pytest.param(make_pod(preemptionPolicy=LOWER), [], LOWER, id="no class, the default policy repeated"),
-    ],
+        "the default class says Never": (make_pod(preemptionPolicy=NEVER), [NEVER_DEFAULT], NEVER),
+        "no class, the default policy repeated": (make_pod(preemptionPolicy=LOWER), [], LOWER),
+    },
 )
 def test_P2_preemption_policy_of_a_new_pod(pod: Pod, classes: Sequence[PriorityClass], expected: str) -> None:
     admitted = admit_pod_create(pod, _by_name(*classes))
@@ -404,25 +372,23 @@ def test_P2_preemption_policy_of_a_new_pod(pod: Pod, classes: Sequence[PriorityC
     assert admitted.preemption_policy == expected
 
 
-@pytest.mark.parametrize(
-    ("pod", "classes", "given", "computed"),
-    [
-        pytest.param(
+@table(
+    "pod, classes, given, computed",
+    {
+        "pod with preemtpion policy that does't matches resolved preemtpion policy": (
             make_pod(priorityClassName="nondefault1", priority=2000, preemptionPolicy=NEVER),
             [NONDEFAULT],
             NEVER,
             LOWER,
-            id="pod with preemtpion policy that does't matches resolved preemtpion policy",
         ),
-        pytest.param(make_pod(preemptionPolicy=NEVER), [], NEVER, LOWER, id="Never without a class that says so"),
-        pytest.param(
+        "Never without a class that says so": (make_pod(preemptionPolicy=NEVER), [], NEVER, LOWER),
+        "a pod may not preempt where its class does not": (
             make_pod(priorityClassName="batch", preemptionPolicy=LOWER),
             [NEVER_CLASS],
             LOWER,
             NEVER,
-            id="a pod may not preempt where its class does not",
         ),
-    ],
+    },
 )
 def test_P2_other_preemption_policy_than_the_class_is_refused(
     pod: Pod, classes: Sequence[PriorityClass], given: str, computed: str
@@ -433,92 +399,70 @@ def test_P2_other_preemption_policy_than_the_class_is_refused(
     )
 
 
-@pytest.mark.parametrize(
-    ("pod", "mirror", "static", "critical"),
-    [
-        pytest.param(make_pod(), False, False, False, id="not critical if not static, mirror or without a priority"),
-        pytest.param(
+@table(
+    "pod, mirror, static, critical",
+    {
+        "not critical if not static, mirror or without a priority": (make_pod(), False, False, False),
+        "critical pod with file source": (
             make_pod(metadata={"annotations": {CONFIG_SOURCE: "file"}}),
             False,
             True,
             True,
-            id="critical pod with file source",
         ),
-        pytest.param(
-            make_pod(metadata={"annotations": {CONFIG_SOURCE: "http"}}),
-            False,
-            True,
-            True,
-            id="static pod with http source",
-        ),
-        pytest.param(
+        "static pod with http source": (make_pod(metadata={"annotations": {CONFIG_SOURCE: "http"}}), False, True, True),
+        "not a critical pod with api server annotation": (
             make_pod(metadata={"annotations": {CONFIG_SOURCE: "api"}}),
             False,
             False,
             False,
-            id="not a critical pod with api server annotation",
         ),
-        pytest.param(
-            make_pod(metadata={"annotations": MIRROR}), True, False, True, id="critical pod with mirror annotation"
-        ),
-        pytest.param(
-            make_pod(priority=SYSTEM_CRITICAL_PRIORITY), False, False, True, id="critical pod using system priority"
-        ),
-        pytest.param(
+        "critical pod with mirror annotation": (make_pod(metadata={"annotations": MIRROR}), True, False, True),
+        "critical pod using system priority": (make_pod(priority=SYSTEM_CRITICAL_PRIORITY), False, False, True),
+        "critical pod using greater than system priority": (
             make_pod(priority=SYSTEM_CRITICAL_PRIORITY + 1000),
             False,
             False,
             True,
-            id="critical pod using greater than system priority",
         ),
-        pytest.param(
-            make_pod(priority=HIGHEST_USER_DEFINABLE_PRIORITY), False, False, False, id="a non system critical pod"
-        ),
-    ],
+        "a non system critical pod": (make_pod(priority=HIGHEST_USER_DEFINABLE_PRIORITY), False, False, False),
+    },
 )
 def test_Q2_critical_pods(pod: Pod, mirror: bool, static: bool, critical: bool) -> None:
     assert (is_mirror_pod(pod), is_static_pod(pod), is_critical_pod(pod)) == (mirror, static, critical)
 
 
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(
+@table(
+    "pod, expected",
+    {
+        "critical pod with file source and systemNodeCritical": (
             make_pod(metadata={"annotations": {CONFIG_SOURCE: "file"}}, priorityClassName=SYSTEM_NODE_CRITICAL),
             True,
-            id="critical pod with file source and systemNodeCritical",
         ),
-        pytest.param(
+        "critical pod with mirror annotation and systemNodeCritical": (
             make_pod(metadata={"annotations": MIRROR}, priorityClassName=SYSTEM_NODE_CRITICAL),
             True,
-            id="critical pod with mirror annotation and systemNodeCritical",
         ),
-        pytest.param(
+        "critical pod using system priority and systemNodeCritical": (
             make_pod(priority=SYSTEM_CRITICAL_PRIORITY, priorityClassName=SYSTEM_NODE_CRITICAL),
             True,
-            id="critical pod using system priority and systemNodeCritical",
         ),
-        pytest.param(
+        "critical pod using greater than system priority and systemNodeCritical": (
             make_pod(priority=SYSTEM_CRITICAL_PRIORITY + 1000, priorityClassName=SYSTEM_NODE_CRITICAL),
             True,
-            id="critical pod using greater than system priority and systemNodeCritical",
         ),
-        pytest.param(
+        "not a critical pod with api server annotation and systemNodeCritical": (
             make_pod(metadata={"annotations": {CONFIG_SOURCE: "api"}}, priorityClassName=SYSTEM_NODE_CRITICAL),
             False,
-            id="not a critical pod with api server annotation and systemNodeCritical",
         ),
-        pytest.param(
+        "not critical if not static, mirror or without a priority and systemNodeCritical": (
             make_pod(priorityClassName=SYSTEM_NODE_CRITICAL),
             False,
-            id="not critical if not static, mirror or without a priority and systemNodeCritical",
         ),
-        pytest.param(
+        "system-cluster-critical is not node-critical": (
             make_pod(priority=SYSTEM_CRITICAL_PRIORITY, priorityClassName=SYSTEM_CLUSTER_CRITICAL),
             False,
-            id="system-cluster-critical is not node-critical",
         ),
-    ],
+    },
 )
 def test_Q2_node_critical_pods(pod: Pod, expected: bool) -> None:
     assert is_node_critical_pod(pod) is expected

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.ending.deleted_pod import stop_plan
 from podrules.pod.container_state import has_process, idle_containers
 from tests.objects import raw_container, raw_pod
+from tests.table import table
 
 RUNNING = {"running": {"startedAt": "2026-10-01T00:00:00Z"}}
 ENDED = {"terminated": {"exitCode": 0, "reason": "Completed"}}
@@ -40,16 +39,16 @@ def pod_of(states: dict[str, dict[str, Any]] | None = None, phase: str = "Runnin
     return from_object(raw, Pod)
 
 
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(pod_of(), {"app", "second", "mesh"}, id="nothing reported: as if it ran"),
-        pytest.param(pod_of({"app": RUNNING}), {"app", "second", "mesh"}, id="one of them reported"),
-        pytest.param(pod_of({"app": waiting("ImagePullBackOff")}), {"second", "mesh"}, id="image"),
-        pytest.param(pod_of({"app": waiting("CrashLoopBackOff")}), {"second", "mesh"}, id="crash loop"),
-        pytest.param(pod_of({"app": {}}), {"second", "mesh"}, id="no state is set: it waits"),
-        pytest.param(pod_of({"app": ENDED, "second": RUNNING}), {"second", "mesh"}, id="one ended"),
-        pytest.param(
+@table(
+    "pod, expected",
+    {
+        "nothing reported: as if it ran": (pod_of(), {"app", "second", "mesh"}),
+        "one of them reported": (pod_of({"app": RUNNING}), {"app", "second", "mesh"}),
+        "image": (pod_of({"app": waiting("ImagePullBackOff")}), {"second", "mesh"}),
+        "crash loop": (pod_of({"app": waiting("CrashLoopBackOff")}), {"second", "mesh"}),
+        "no state is set: it waits": (pod_of({"app": {}}), {"second", "mesh"}),
+        "one ended": (pod_of({"app": ENDED, "second": RUNNING}), {"second", "mesh"}),
+        "the init container runs": (
             pod_of(
                 {
                     "setup": RUNNING,
@@ -60,10 +59,9 @@ def pod_of(states: dict[str, dict[str, Any]] | None = None, phase: str = "Runnin
                 "Pending",
             ),
             {"setup"},
-            id="the init container runs",
         ),
-        pytest.param(pod_of({"app": RUNNING}, "Failed"), set(), id="finished"),
-    ],
+        "finished": (pod_of({"app": RUNNING}, "Failed"), set()),
+    },
 )
 def test_Q3_container_without_a_process_does_not_run(pod: Pod, expected: set[str]) -> None:
     assert {ref.container.name for ref in pod.containers() if has_process(pod, ref)} == expected

@@ -22,6 +22,7 @@ from tests.controlplane.client import Object
 from tests.features import around
 from tests.objects import make_pod, raw_container, raw_sidecar
 from tests.podrules.pod.changes import with_changes
+from tests.table import table
 
 GUARANTEED, BURSTABLE, BEST_EFFORT = PodQOSClass.GUARANTEED, PodQOSClass.BURSTABLE, PodQOSClass.BEST_EFFORT
 NO_POD_LEVEL = Features.of_minor(33)
@@ -38,61 +39,53 @@ def _pod_of(*containers: Object) -> Pod:
     return make_pod(containers=containers)
 
 
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(_pod_of(_equal()), GUARANTEED, id="guaranteed"),
-        pytest.param(_pod_of(_equal("a"), _equal("b")), GUARANTEED, id="guaranteed-guaranteed"),
-        pytest.param(_pod_of(raw_container("a"), raw_container("b")), BEST_EFFORT, id="best-effort-best-effort"),
-        pytest.param(make_pod(), BEST_EFFORT, id="best-effort"),
-        pytest.param(
+@table(
+    "pod, expected",
+    {
+        "guaranteed": (_pod_of(_equal()), GUARANTEED),
+        "guaranteed-guaranteed": (_pod_of(_equal("a"), _equal("b")), GUARANTEED),
+        "best-effort-best-effort": (_pod_of(raw_container("a"), raw_container("b")), BEST_EFFORT),
+        "best-effort": (make_pod(), BEST_EFFORT),
+        "best-effort-burstable": (
             _pod_of(raw_container("a"), raw_container("b", requests={"cpu": "1"}, limits={"cpu": "2"})),
             BURSTABLE,
-            id="best-effort-burstable",
         ),
-        pytest.param(
+        "best-effort-guaranteed": (
             _pod_of(raw_container("a"), _equal("b", {"cpu": "10m", "memory": "100Mi"})),
             BURSTABLE,
-            id="best-effort-guaranteed",
         ),
-        pytest.param(
+        "burstable-cpu-guaranteed-memory": (
             make_pod(requests={"memory": "100Mi"}, limits={"memory": "100Mi"}),
             BURSTABLE,
-            id="burstable-cpu-guaranteed-memory",
         ),
-        pytest.param(make_pod(requests=SMALL), BURSTABLE, id="burstable-no-limits"),
-        pytest.param(
+        "burstable-no-limits": (make_pod(requests=SMALL), BURSTABLE),
+        "burstable-guaranteed": (
             _pod_of(
                 raw_container("a", requests={"cpu": "1", "memory": "100Mi"}, limits={"cpu": "2", "memory": "100Mi"}),
                 _equal("b"),
             ),
             BURSTABLE,
-            id="burstable-guaranteed",
         ),
-        pytest.param(
+        "burstable-unbounded-but-requests-match-limits": (
             _pod_of(raw_container("a", requests=SMALL, limits=LARGE), raw_container("b", requests=SMALL)),
             BURSTABLE,
-            id="burstable-unbounded-but-requests-match-limits",
         ),
-        pytest.param(
+        "burstable-1": (
             make_pod(requests={"cpu": "10m", "memory": "100Mi"}, limits={"cpu": "100m", "memory": "200Mi"}),
             BURSTABLE,
-            id="burstable-1",
         ),
-        pytest.param(
+        "burstable-2": (
             make_pod(requests={"cpu": "0", "memory": "0"}, limits={"cpu": "100m", "memory": "200Mi"}),
             BURSTABLE,
-            id="burstable-2",
         ),
-        pytest.param(
+        "best-effort-hugepages": (
             make_pod(
                 requests={"cpu": "0", "memory": "0", "hugepages-2Mi": "1Gi"},
                 limits={"cpu": "0", "memory": "0", "hugepages-2Mi": "1Gi"},
             ),
             BEST_EFFORT,
-            id="best-effort-hugepages",
         ),
-        pytest.param(
+        "init-container": (
             make_pod(
                 initContainers=[
                     raw_container(
@@ -101,25 +94,21 @@ def _pod_of(*containers: Object) -> Pod:
                 ]
             ),
             BURSTABLE,
-            id="init-container",
         ),
-        pytest.param(
+        "other resources alone": (
             make_pod(requests={"ephemeral-storage": "1Gi"}, limits={"ephemeral-storage": "1Gi"}),
             BEST_EFFORT,
-            id="other resources alone",
         ),
-        pytest.param(
+        "the same amount written differently": (
             make_pod(requests={"cpu": "1000m", "memory": "1Gi"}, limits={"cpu": "1", "memory": "1024Mi"}),
             GUARANTEED,
-            id="the same amount written differently",
         ),
-        pytest.param(make_pod(limits=SMALL), BURSTABLE, id="limits alone, before defaulting"),
-        pytest.param(
+        "limits alone, before defaulting": (make_pod(limits=SMALL), BURSTABLE),
+        "two containers below their limits by the same amount": (
             _pod_of(raw_container("a", requests=SMALL, limits=LARGE), raw_container("b", requests=LARGE, limits=MORE)),
             BURSTABLE,
-            id="two containers below their limits by the same amount",
         ),
-    ],
+    },
 )
 def test_Q1_class_of_container_resources(pod: Pod, expected: PodQOSClass) -> None:
     assert compute_pod_qos(pod) is expected
@@ -128,43 +117,39 @@ def test_Q1_class_of_container_resources(pod: Pod, expected: PodQOSClass) -> Non
 TEN = {"cpu": "10m", "memory": "100Mi"}
 
 
-@pytest.mark.parametrize(
-    ("containers", "requests", "limits", "expected", "by_containers"),
-    [
-        pytest.param([raw_container()], TEN, TEN, GUARANTEED, BEST_EFFORT, id="guaranteed-with-pod-level-resources"),
-        pytest.param(
+@table(
+    "containers, requests, limits, expected, by_containers",
+    {
+        "guaranteed-with-pod-level-resources": ([raw_container()], TEN, TEN, GUARANTEED, BEST_EFFORT),
+        "guaranteed-with-pod-and-container-level-resources": (
             [raw_container(requests={"cpu": "3m", "memory": "10Mi"}, limits={"cpu": "5m", "memory": "20Mi"})],
             TEN,
             TEN,
             GUARANTEED,
             BURSTABLE,
-            id="guaranteed-with-pod-and-container-level-resources",
         ),
-        pytest.param(
+        "burstable-with-pod-level-resources": (
             [raw_container()],
             {"cpu": "10m", "memory": "10Mi"},
             {"cpu": "20m", "memory": "50Mi"},
             BURSTABLE,
             BEST_EFFORT,
-            id="burstable-with-pod-level-resources",
         ),
-        pytest.param(
+        "burstable-with-pod-and-container-level-resources": (
             [_equal(amounts={"cpu": "5m", "memory": "10Mi"})],
             {"cpu": "10m", "memory": "10Mi"},
             {"cpu": "20m", "memory": "50Mi"},
             BURSTABLE,
             GUARANTEED,
-            id="burstable-with-pod-and-container-level-resources",
         ),
-        pytest.param(
+        "burstable-with-pod-and-container-level-requests": (
             [raw_container(requests={"cpu": "5m", "memory": "10Mi"})],
             {"cpu": "10m", "memory": "10Mi"},
             {},
             BURSTABLE,
             BURSTABLE,
-            id="burstable-with-pod-and-container-level-requests",
         ),
-        pytest.param(
+        "burstable-with-pod-and-container-level-resources-2": (
             [
                 raw_container("burstable", requests={"cpu": "5m", "memory": "10Mi"}),
                 _equal("guaranteed", {"cpu": "5m", "memory": "10Mi"}),
@@ -173,13 +158,10 @@ TEN = {"cpu": "10m", "memory": "100Mi"}
             {"cpu": "5m"},
             BURSTABLE,
             BURSTABLE,
-            id="burstable-with-pod-and-container-level-resources-2",
         ),
-        pytest.param([_equal()], {"cpu": "1"}, {"cpu": "1"}, BURSTABLE, GUARANTEED, id="one resource alone"),
-        pytest.param(
-            [raw_container(requests=SMALL)], {"cpu": "0"}, {"cpu": "0"}, BEST_EFFORT, BURSTABLE, id="set to zero"
-        ),
-    ],
+        "one resource alone": ([_equal()], {"cpu": "1"}, {"cpu": "1"}, BURSTABLE, GUARANTEED),
+        "set to zero": ([raw_container(requests=SMALL)], {"cpu": "0"}, {"cpu": "0"}, BEST_EFFORT, BURSTABLE),
+    },
 )
 def test_Q1_pod_level_resources_decide_alone(
     containers: Sequence[Object],
@@ -211,26 +193,24 @@ def test_Q1_ephemeral_containers_do_not_count() -> None:
     assert compute_pod_qos(make_pod(requests=SMALL, limits=SMALL, ephemeralContainers=[debugger])) is GUARANTEED
 
 
-@pytest.mark.parametrize(
-    ("manifest", "as_written", "as_stored"),
-    [
-        pytest.param(make_pod(limits=SMALL), BURSTABLE, GUARANTEED, id="limits alone"),
-        pytest.param(make_pod(requests={"cpu": "100m"}, limits=SMALL), BURSTABLE, GUARANTEED, id="one request missing"),
-        pytest.param(make_pod(resources={"limits": SMALL}), BURSTABLE, GUARANTEED, id="pod-level limits alone"),
-        pytest.param(
+@table(
+    "manifest, as_written, as_stored",
+    {
+        "limits alone": (make_pod(limits=SMALL), BURSTABLE, GUARANTEED),
+        "one request missing": (make_pod(requests={"cpu": "100m"}, limits=SMALL), BURSTABLE, GUARANTEED),
+        "pod-level limits alone": (make_pod(resources={"limits": SMALL}), BURSTABLE, GUARANTEED),
+        "pod-level limits, requests from the containers": (
             make_pod(requests={"cpu": "50m"}, resources={"limits": SMALL}),
             BURSTABLE,
             BURSTABLE,
-            id="pod-level limits, requests from the containers",
         ),
-        pytest.param(
+        "amounts that rounding to thousandths makes equal": (
             make_pod(requests={"cpu": "1", "memory": "100.0001"}, limits={"cpu": "1", "memory": "100.0005"}),
             BURSTABLE,
             GUARANTEED,
-            id="amounts that rounding to thousandths makes equal",
         ),
-        pytest.param(make_pod(requests={"cpu": "0.01m"}), BURSTABLE, BURSTABLE, id="a trace is rounded up, not away"),
-    ],
+        "a trace is rounded up, not away": (make_pod(requests={"cpu": "0.01m"}), BURSTABLE, BURSTABLE),
+    },
 )
 def test_Q1_manifest_and_stored_pod_may_differ(manifest: Pod, as_written: PodQOSClass, as_stored: PodQOSClass) -> None:
     assert compute_pod_qos(manifest) is as_written
@@ -290,128 +270,108 @@ def test_Q1_explanation_names_the_pod_level_field() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("pod", "changes"),
-    [
-        pytest.param(
+@table(
+    "pod, changes",
+    {
+        "requests without limits: limits equal to them": (
             make_pod(requests=SMALL),
             [
                 FieldChange("spec.containers[0].resources.limits.cpu", None, "100m"),
                 FieldChange("spec.containers[0].resources.limits.memory", None, "100Mi"),
             ],
-            id="requests without limits: limits equal to them",
         ),
-        pytest.param(
+        "request below the limit: raised to it": (
             make_pod(requests={"cpu": "100m", "memory": "50Mi"}, limits=SMALL),
             [FieldChange("spec.containers[0].resources.requests.memory", "50Mi", "100Mi")],
-            id="request below the limit: raised to it",
         ),
-        pytest.param(
+        "request of zero: raised to the limit": (
             make_pod(requests={"cpu": "0", "memory": "100Mi"}, limits=SMALL),
             [FieldChange("spec.containers[0].resources.requests.cpu", "0", "100m")],
-            id="request of zero: raised to the limit",
         ),
-        pytest.param(
+        "limit of zero is none": (
             make_pod(requests={"cpu": "100m", "memory": "100Mi"}, limits={"cpu": "0", "memory": "100Mi"}),
             [FieldChange("spec.containers[0].resources.limits.cpu", "0", "100m")],
-            id="limit of zero is none",
         ),
-        pytest.param(
+        "nothing set: any limits": (
             make_pod(),
             [
                 FieldChange("spec.containers[0].resources.limits.cpu", None, None),
                 FieldChange("spec.containers[0].resources.limits.memory", None, None),
             ],
-            id="nothing set: any limits",
         ),
-        pytest.param(
+        "only the container that differs": (
             make_pod(containers=[_equal("a"), raw_container("b", requests={"cpu": "1"}, limits=SMALL)]),
             [
                 FieldChange("spec.containers[1].resources.requests.cpu", "1", "100m"),
                 FieldChange("spec.containers[1].resources.requests.memory", None, "100Mi"),
             ],
-            id="only the container that differs",
         ),
-    ],
+    },
 )
 def test_Q1_smallest_change_to_guaranteed(pod: Pod, changes: list[FieldChange]) -> None:
     assert list(explain_qos(pod).changes_to_guaranteed) == changes
 
 
-@pytest.mark.parametrize(
-    ("pod", "spoilers"),
-    [
-        pytest.param(
+@table(
+    "pod, spoilers",
+    {
+        "injected sidecar": (
             make_pod(requests=SMALL, limits=SMALL, initContainers=[raw_sidecar("mesh", requests=SMALL)]),
             ("mesh",),
-            id="injected sidecar",
         ),
-        pytest.param(
+        "injected init container without resources": (
             make_pod(requests=SMALL, limits=SMALL, initContainers=[raw_container("mesh-init")]),
             ("mesh-init",),
-            id="injected init container without resources",
         ),
-        pytest.param(
+        "all fields that prevent it, and no other": (
             make_pod(
                 requests=SMALL,
                 limits=SMALL,
                 initContainers=[_equal("setup"), raw_sidecar("mesh"), raw_container("certs", limits=SMALL)],
             ),
             ("mesh", "certs"),
-            id="all fields that prevent it, and no other",
         ),
-        pytest.param(
+        "without them it would be Burstable": (
             make_pod(requests=SMALL, limits=LARGE, initContainers=[raw_sidecar("mesh")]),
             (),
-            id="without them it would be Burstable",
         ),
-        pytest.param(make_pod(initContainers=[raw_sidecar("mesh", requests=SMALL)]), (), id="or BestEffort"),
-        pytest.param(
+        "or BestEffort": (make_pod(initContainers=[raw_sidecar("mesh", requests=SMALL)]), ()),
+        "an app container prevents it too": (
             make_pod(containers=[_equal("a"), raw_container("b")], initContainers=[raw_sidecar("mesh")]),
             ("b", "mesh"),
-            id="an app container prevents it too",
         ),
-        pytest.param(
+        "a sidecar injected beside the app": (
             make_pod(containers=[_equal("app"), raw_container("istio-proxy", requests=SMALL)]),
             ("istio-proxy",),
-            id="a sidecar injected beside the app",
         ),
-        pytest.param(
+        "the first container is the main one": (
             make_pod(containers=[raw_container("app", requests=SMALL), _equal("exporter")]),
             (),
-            id="the first container is the main one",
         ),
-        pytest.param(
+        "pod-level resources decide": (
             make_pod(requests=SMALL, limits=SMALL, initContainers=[raw_sidecar("mesh")], resources={"requests": SMALL}),
             (),
-            id="pod-level resources decide",
         ),
-    ],
+    },
 )
 def test_Q1_fields_that_prevent_guaranteed(pod: Pod, spoilers: tuple[str, ...]) -> None:
     assert explain_qos(pod).spoiled_by == spoilers
 
 
-@pytest.mark.parametrize(
+@table(
     "pod",
-    [
-        pytest.param(make_pod(), id="nothing set"),
-        pytest.param(make_pod(requests={"cpu": "1"}, limits={"cpu": "2"}), id="memory not set"),
-        pytest.param(
-            make_pod(requests={"cpu": "0", "memory": "1Gi"}, limits={"memory": "1Gi"}), id="request of zero, no limit"
+    {
+        "nothing set": make_pod(),
+        "memory not set": make_pod(requests={"cpu": "1"}, limits={"cpu": "2"}),
+        "request of zero, no limit": make_pod(requests={"cpu": "0", "memory": "1Gi"}, limits={"memory": "1Gi"}),
+        "sidecar without resources": make_pod(limits=SMALL, initContainers=[raw_sidecar()]),
+        "spec.resources is empty, containers ask nothing": make_pod(resources={}),
+        "spec.resources is empty, containers ask something": make_pod(requests=SMALL, resources={}),
+        "spec.resources is empty, a container asks an explicit zero": make_pod(requests={"cpu": "0"}, resources={}),
+        "spec.resources says nothing of memory, containers do": make_pod(
+            requests=SMALL, resources={"requests": {"cpu": "1"}}
         ),
-        pytest.param(make_pod(limits=SMALL, initContainers=[raw_sidecar()]), id="sidecar without resources"),
-        pytest.param(make_pod(resources={}), id="spec.resources is empty, containers ask nothing"),
-        pytest.param(make_pod(requests=SMALL, resources={}), id="spec.resources is empty, containers ask something"),
-        pytest.param(
-            make_pod(requests={"cpu": "0"}, resources={}),
-            id="spec.resources is empty, a container asks an explicit zero",
-        ),
-        pytest.param(
-            make_pod(requests=SMALL, resources={"requests": {"cpu": "1"}}),
-            id="spec.resources says nothing of memory, containers do",
-        ),
-    ],
+    },
 )
 def test_Q1_proposed_change_reaches_guaranteed(pod: Pod) -> None:
     stored = stored_pod(pod)
@@ -425,64 +385,55 @@ def test_Q1_proposed_change_reaches_guaranteed(pod: Pod) -> None:
 REJECTED = "Pod QOS Class may not change as a result of resizing"
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "rejected"),
-    [
-        pytest.param(
+@table(
+    "old, new, rejected",
+    {
+        "Pod QoS unchanged, guaranteed -> guaranteed": (
             make_pod(requests=SMALL, limits=SMALL),
             make_pod(requests=LARGE, limits=LARGE),
             None,
-            id="Pod QoS unchanged, guaranteed -> guaranteed",
         ),
-        pytest.param(
+        "Pod QoS unchanged, burstable -> burstable": (
             make_pod(requests={"cpu": "200m", "memory": "100Mi"}, limits={"cpu": "400m", "memory": "200Mi"}),
             make_pod(requests={"cpu": "100m", "memory": "200Mi"}, limits={"cpu": "200m", "memory": "400Mi"}),
             None,
-            id="Pod QoS unchanged, burstable -> burstable",
         ),
-        pytest.param(
+        "Pod QoS unchanged, burstable -> burstable, add limits": (
             make_pod(requests=SMALL),
             make_pod(requests=SMALL, limits={"cpu": "200m"}),
             None,
-            id="Pod QoS unchanged, burstable -> burstable, add limits",
         ),
-        pytest.param(
+        "Pod QoS unchanged, burstable -> burstable, add requests": (
             make_pod(limits={"cpu": "200m", "memory": "500Mi"}),
             make_pod(requests={"cpu": "300m"}, limits={"cpu": "400m", "memory": "500Mi"}),
             None,
-            id="Pod QoS unchanged, burstable -> burstable, add requests",
         ),
-        pytest.param(
+        "Pod QoS change, guaranteed -> burstable": (
             make_pod(requests=SMALL, limits=SMALL),
             make_pod(requests=SMALL, limits=LARGE),
             f'spec: Invalid value: "Guaranteed": {REJECTED}',
-            id="Pod QoS change, guaranteed -> burstable",
         ),
-        pytest.param(
+        "Pod QoS change, burstable -> guaranteed": (
             make_pod(requests=SMALL),
             make_pod(requests=SMALL, limits=SMALL),
             f'spec: Invalid value: "Burstable": {REJECTED}',
-            id="Pod QoS change, burstable -> guaranteed",
         ),
-        pytest.param(
+        "Pod QoS change, besteffort -> burstable": (
             make_pod(),
             make_pod(requests=SMALL, limits=LARGE),
             f'spec: Invalid value: "BestEffort": {REJECTED}',
-            id="Pod QoS change, besteffort -> burstable",
         ),
-        pytest.param(
+        "Pod QoS change, burstable -> besteffort": (
             make_pod(requests=SMALL, limits=LARGE),
             make_pod(),
             f'spec: Invalid value: "Burstable": {REJECTED}',
-            id="Pod QoS change, burstable -> besteffort",
         ),
-        pytest.param(
+        "the stored class counts, not what the old resources give": (
             make_pod(requests=SMALL, status={"qosClass": "Guaranteed"}),
             make_pod(requests=SMALL),
             f'spec: Invalid value: "Guaranteed": {REJECTED}',
-            id="the stored class counts, not what the old resources give",
         ),
-    ],
+    },
 )
 def test_Q1_resize_may_not_change_the_class(old: Pod, new: Pod, rejected: str | None) -> None:
     assert resize_rejection(old, new) == rejected

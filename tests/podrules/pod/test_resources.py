@@ -28,6 +28,7 @@ from podrules.pod.resources import (
 )
 from tests.controlplane.client import Object
 from tests.objects import make_pod, raw_container, raw_container_status, raw_sidecar
+from tests.table import table
 
 DEFAULT = PodResourcesOptions()
 USE_STATUS = PodResourcesOptions(use_status_resources=True)
@@ -51,31 +52,28 @@ def _sidecar(name: str, amount: str) -> Object:
     return raw_sidecar(name, requests={"cpu": amount}, limits={"cpu": amount})
 
 
-@pytest.mark.parametrize(
-    ("init_containers", "containers", "expected"),
-    [
-        pytest.param([_cpu("init", "4")], [_cpu("a", "1")], "4", id="nil options, larger init container"),
-        pytest.param([_cpu("init", "2")], [_cpu("a", "2"), _cpu("b", "3")], "5", id="nil options, larger containers"),
-        pytest.param([_sidecar("restartable-init-1", "1")], [_cpu("a", "1")], "2", id="restartable init container"),
-        pytest.param(
+@table(
+    "init_containers, containers, expected",
+    {
+        "nil options, larger init container": ([_cpu("init", "4")], [_cpu("a", "1")], "4"),
+        "nil options, larger containers": ([_cpu("init", "2")], [_cpu("a", "2"), _cpu("b", "3")], "5"),
+        "restartable init container": ([_sidecar("restartable-init-1", "1")], [_cpu("a", "1")], "2"),
+        "multiple restartable init containers": (
             [_cpu("init-1", "5"), _sidecar("s1", "1"), _sidecar("s2", "2"), _sidecar("s3", "3")],
             [_cpu("a", "1")],
             "7",
-            id="multiple restartable init containers",
         ),
-        pytest.param(
+        "multiple restartable and regular init containers": (
             [_cpu("init-1", "5"), _sidecar("s1", "1"), _sidecar("s2", "2"), _cpu("init-2", "5"), _sidecar("s3", "3")],
             [_cpu("a", "1")],
             "8",
-            id="multiple restartable and regular init containers",
         ),
-        pytest.param(
+        "restartable-init, init and regular": (
             [_sidecar("s1", "10"), _cpu("init-1", "200")],
             [_cpu("a", "100")],
             "210",
-            id="restartable-init, init and regular",
         ),
-    ],
+    },
 )
 def test_Q4_phases_of_a_pod(init_containers: Sequence[Object], containers: Sequence[Object], expected: str) -> None:
     pod = make_pod(containers=containers, initContainers=init_containers)
@@ -104,12 +102,12 @@ def test_Q4_ephemeral_containers_ask_for_nothing() -> None:
     assert _texts(pod_limits(pod)) == {}
 
 
-@pytest.mark.parametrize(
-    ("options", "requests", "limits"),
-    [
-        pytest.param(DEFAULT, {"cpu": "6", "memory": "1Gi"}, {"cpu": "6"}, id="pod overhead included"),
-        pytest.param(NO_OVERHEAD, {"cpu": "5"}, {"cpu": "5"}, id="pod overhead excluded"),
-    ],
+@table(
+    "options, requests, limits",
+    {
+        "pod overhead included": (DEFAULT, {"cpu": "6", "memory": "1Gi"}, {"cpu": "6"}),
+        "pod overhead excluded": (NO_OVERHEAD, {"cpu": "5"}, {"cpu": "5"}),
+    },
 )
 def test_Q4_overhead_adds_to_requests_and_existing_limits(
     options: PodResourcesOptions, requests: Mapping[str, str], limits: Mapping[str, str]
@@ -132,25 +130,23 @@ def test_Q4_overhead_is_not_added_to_a_limit_of_zero() -> None:
 TWO_GI = {"cpu": "2", "memory": "2Gi"}
 
 
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(make_pod(), {}, id="no limited containers should result in no limits for the pod"),
-        pytest.param(
+@table(
+    "pod, expected",
+    {
+        "no limited containers should result in no limits for the pod": (make_pod(), {}),
+        "one limited and one unlimited container should result in the limited container's limits for the pod": (
             make_pod(containers=[raw_container("a", limits=TWO_GI), raw_container("b")]),
             TWO_GI,
-            id="one limited and one unlimited container should result in the limited container's limits for the pod",
         ),
-        pytest.param(
+        "one limited and one unlimited init container should result in the limited init container's limits "
+        "for the pod": (
             make_pod(
                 limits={"cpu": "1", "memory": "1Gi"},
                 initContainers=[raw_container("a", limits=TWO_GI), raw_container("b")],
             ),
             TWO_GI,
-            id="one limited and one unlimited init container should result in the limited init container's limits "
-            "for the pod",
         ),
-    ],
+    },
 )
 def test_Q4_limits_of_partly_limited_pods(pod: Pod, expected: Mapping[str, str]) -> None:
     assert _texts(pod_limits(pod)) == expected
@@ -177,73 +173,63 @@ LARGE = {"memory": "6Mi", "cpu": "8m"}
 HUGE_2MI, HUGE_1GI = "hugepages-2Mi", "hugepages-1Gi"
 
 
-@pytest.mark.parametrize(
-    ("pod", "options", "expected"),
-    [
-        pytest.param(
+@table(
+    "pod, options, expected",
+    {
+        "pod level memory resource with SkipPodLevelResources true": (
             make_pod(resources={"requests": {"memory": "2Mi"}}),
             NO_POD_LEVEL,
             {},
-            id="pod level memory resource with SkipPodLevelResources true",
         ),
-        pytest.param(
+        "pod level memory resource with SkipPodLevelResources false": (
             make_pod(resources={"requests": {"memory": "2Mi"}}),
             DEFAULT,
             {"memory": "2Mi"},
-            id="pod level memory resource with SkipPodLevelResources false",
         ),
-        pytest.param(
+        "pod level memory and container level cpu resources with SkipPodLevelResources false": (
             make_pod(requests={"cpu": "2m"}, resources={"requests": {"memory": "2Mi"}}),
             DEFAULT,
             {"memory": "2Mi", "cpu": "2m"},
-            id="pod level memory and container level cpu resources with SkipPodLevelResources false",
         ),
-        pytest.param(
+        "pod level unsupported resources set at both pod-level and container-level with SkipPodLevelResources false": (
             make_pod(requests={"storage": "3Mi"}, resources={"requests": {"storage": "2Mi"}}),
             DEFAULT,
             {"storage": "3Mi"},
-            id="pod level unsupported resources set at both pod-level and container-level "
-            "with SkipPodLevelResources false",
         ),
-        pytest.param(
+        "pod level unsupported resources set at pod-level with SkipPodLevelResources false": (
             make_pod(requests={"memory": "3Mi"}, resources={"requests": {"storage": "2Mi"}}),
             DEFAULT,
             {"memory": "3Mi"},
-            id="pod level unsupported resources set at pod-level with SkipPodLevelResources false",
         ),
-        pytest.param(
+        "only container level resources set with SkipPodLevelResources false": (
             make_pod(requests=SMALL, resources={}),
             DEFAULT,
             SMALL,
-            id="only container level resources set with SkipPodLevelResources false",
         ),
-        pytest.param(
+        "both container-level and pod-level resources set with SkipPodLevelResources false": (
             make_pod(requests=SMALL, resources={"requests": LARGE}),
             DEFAULT,
             LARGE,
-            id="both container-level and pod-level resources set with SkipPodLevelResources false",
         ),
-        pytest.param(
+        "container-level resources and init container set with SkipPodLevelResources false": (
             make_pod(requests=SMALL, initContainers=[raw_container("init", requests=MEDIUM)]),
             DEFAULT,
             MEDIUM,
-            id="container-level resources and init container set with SkipPodLevelResources false",
         ),
-        pytest.param(
+        "container-level resources and sidecar container set with SkipPodLevelResources false": (
             make_pod(requests=SMALL, initContainers=[raw_sidecar(requests=MEDIUM)]),
             DEFAULT,
             {"memory": "8Mi", "cpu": "6m"},
-            id="container-level resources and sidecar container set with SkipPodLevelResources false",
         ),
-        pytest.param(
+        "container-level resources, init and sidecar container set with SkipPodLevelResources false": (
             make_pod(
                 requests=SMALL, initContainers=[raw_sidecar(requests=MEDIUM), raw_container("init", requests=LARGE)]
             ),
             DEFAULT,
             {"memory": "11Mi", "cpu": "12m"},
-            id="container-level resources, init and sidecar container set with SkipPodLevelResources false",
         ),
-        pytest.param(
+        "pod-level resources, container-level resources, init and sidecar container set "
+        "with SkipPodLevelResources false": (
             make_pod(
                 requests=SMALL,
                 initContainers=[raw_sidecar(requests=MEDIUM), raw_container("init", requests=LARGE)],
@@ -251,16 +237,13 @@ HUGE_2MI, HUGE_1GI = "hugepages-2Mi", "hugepages-1Gi"
             ),
             DEFAULT,
             {"memory": "15Mi", "cpu": "18m"},
-            id="pod-level resources, container-level resources, init and sidecar container set "
-            "with SkipPodLevelResources false",
         ),
-        pytest.param(
+        "pod-level resources, hugepage request/limit single page size": (
             make_pod(resources={"requests": {"memory": "10Mi", HUGE_2MI: "2Mi"}, "limits": {HUGE_2MI: "2Mi"}}),
             DEFAULT,
             {"memory": "10Mi", HUGE_2MI: "2Mi"},
-            id="pod-level resources, hugepage request/limit single page size",
         ),
-        pytest.param(
+        "pod-level resources, container-level resources, hugepage request/limit single page size": (
             make_pod(
                 requests={HUGE_2MI: "6Mi"},
                 limits={HUGE_2MI: "6Mi"},
@@ -268,9 +251,9 @@ HUGE_2MI, HUGE_1GI = "hugepages-2Mi", "hugepages-1Gi"
             ),
             DEFAULT,
             {"cpu": "1", HUGE_2MI: "10Mi"},
-            id="pod-level resources, container-level resources, hugepage request/limit single page size",
         ),
-        pytest.param(
+        "pod-level resources, container-level resources, hugepage request/limit multiple page sizes "
+        "between pod-level and container-level": (
             make_pod(
                 requests={"memory": "4Mi", HUGE_1GI: "1Gi"},
                 limits={HUGE_1GI: "1Gi"},
@@ -278,16 +261,13 @@ HUGE_2MI, HUGE_1GI = "hugepages-2Mi", "hugepages-1Gi"
             ),
             DEFAULT,
             {"cpu": "1", "memory": "4Mi", HUGE_2MI: "10Mi", HUGE_1GI: "1Gi"},
-            id="pod-level resources, container-level resources, hugepage request/limit multiple page sizes "
-            "between pod-level and container-level",
         ),
-        pytest.param(
+        "overhead comes on top of the pod level": (
             make_pod(resources={"requests": {"cpu": "1"}}, overhead={"cpu": "250m"}),
             DEFAULT,
             {"cpu": "1250m"},
-            id="overhead comes on top of the pod level",
         ),
-    ],
+    },
 )
 def test_Q4_pod_level_requests_replace_the_sum(
     pod: Pod, options: PodResourcesOptions, expected: Mapping[str, str]
@@ -323,32 +303,29 @@ def _resized(
     )
 
 
-@pytest.mark.parametrize(
-    ("pod", "expected", "without_status"),
-    [
-        pytest.param(_resized(spec="4", actuated="2", infeasible=True), "2", "4", id="resized, infeasible"),
-        pytest.param(
+@table(
+    "pod, expected, without_status",
+    {
+        "resized, infeasible": (_resized(spec="4", actuated="2", infeasible=True), "2", "4"),
+        "resized, infeasible & in-progress": (
             _resized(spec="6", actuated="2", allocated="4", infeasible=True),
             "4",
             "6",
-            id="resized, infeasible & in-progress",
         ),
-        pytest.param(_resized(spec="4", actuated="2"), "4", "4", id="resized, no resize status"),
-        pytest.param(_resized(spec="1", actuated="2"), "2", "1", id="scaled down, not yet actuated"),
-        pytest.param(_resized(spec="1", actuated="2", allocated="3"), "3", "1", id="allocated is the most"),
-        pytest.param(
+        "resized, no resize status": (_resized(spec="4", actuated="2"), "4", "4"),
+        "scaled down, not yet actuated": (_resized(spec="1", actuated="2"), "2", "1"),
+        "allocated is the most": (_resized(spec="1", actuated="2", allocated="3"), "3", "1"),
+        "resized, restartable init container, infeasible": (
             _resized(spec="4", actuated="2", infeasible=True, sidecar=True),
             "2",
             "4",
-            id="resized, restartable init container, infeasible",
         ),
-        pytest.param(
+        "resized, restartable init container, no resize status": (
             _resized(spec="4", actuated="2", sidecar=True),
             "4",
             "4",
-            id="resized, restartable init container, no resize status",
         ),
-    ],
+    },
 )
 def test_Q4_resize_counts_highest_of_three_requests(pod: Pod, expected: str, without_status: str) -> None:
     assert _texts(pod_requests(pod, USE_STATUS)) == {"cpu": expected}
@@ -378,22 +355,18 @@ def test_Q4_deferred_resize_still_counts_the_spec() -> None:
     assert _texts(pod_requests(pod, USE_STATUS)) == {"cpu": "4"}
 
 
-@pytest.mark.parametrize(
+@table(
     "pod",
-    [
-        pytest.param(
-            make_pod(status={"containerStatuses": [raw_container_status(requests={"cpu": "2"})]}),
-            id="regularcontainers with empty requests, but status with non-empty requests",
+    {
+        "regularcontainers with empty requests, but status with non-empty requests": make_pod(
+            status={"containerStatuses": [raw_container_status(requests={"cpu": "2"})]}
         ),
-        pytest.param(
-            make_pod(
-                containers=[],
-                initContainers=[raw_sidecar()],
-                status={"initContainerStatuses": [raw_container_status("sidecar", requests={"cpu": "2"})]},
-            ),
-            id="always-restart init containers with empty requests, but status with non-empty requests",
+        "always-restart init containers with empty requests, but status with non-empty requests": make_pod(
+            containers=[],
+            initContainers=[raw_sidecar()],
+            status={"initContainerStatuses": [raw_container_status("sidecar", requests={"cpu": "2"})]},
         ),
-    ],
+    },
 )
 def test_Q4_status_counts_where_the_spec_asks_nothing(pod: Pod) -> None:
     assert _texts(aggregate_container_requests(pod, USE_STATUS)) == {"cpu": "2"}
@@ -409,13 +382,13 @@ def test_Q4_status_of_an_init_container_that_ends_is_not_counted() -> None:
     assert _texts(pod_limits(pod, USE_STATUS)) == {"cpu": "1"}
 
 
-@pytest.mark.parametrize(
-    ("spec", "actuated", "options", "expected"),
-    [
-        pytest.param("2Gi", "1Gi", USE_STATUS, "2Gi", id="pod scaled up"),
-        pytest.param("1Gi", "2Gi", USE_STATUS, "2Gi", id="pod scaled down"),
-        pytest.param("1Gi", "2Gi", DEFAULT, "1Gi", id="pod scaled down, don't use status"),
-    ],
+@table(
+    "spec, actuated, options, expected",
+    {
+        "pod scaled up": ("2Gi", "1Gi", USE_STATUS, "2Gi"),
+        "pod scaled down": ("1Gi", "2Gi", USE_STATUS, "2Gi"),
+        "pod scaled down, don't use status": ("1Gi", "2Gi", DEFAULT, "1Gi"),
+    },
 )
 def test_Q4_limits_of_a_resize_in_flight(spec: str, actuated: str, options: PodResourcesOptions, expected: str) -> None:
     app = make_pod(
@@ -449,14 +422,14 @@ def _pod_resize(*conditions: Mapping[str, str]) -> Pod:
     )
 
 
-@pytest.mark.parametrize(
-    ("pod", "options", "request_cpu", "limit_cpu"),
-    [
-        pytest.param(_pod_resize(), USE_POD_STATUS, "4", "8", id="the spec is the most"),
-        pytest.param(_pod_resize(INFEASIBLE), USE_POD_STATUS, "3", "6", id="infeasible: allocated, actuated"),
-        pytest.param(_pod_resize(INFEASIBLE), USE_STATUS, "4", "8", id="status of containers alone"),
-        pytest.param(_pod_resize(INFEASIBLE), DEFAULT, "4", "8", id="no status"),
-    ],
+@table(
+    "pod, options, request_cpu, limit_cpu",
+    {
+        "the spec is the most": (_pod_resize(), USE_POD_STATUS, "4", "8"),
+        "infeasible: allocated, actuated": (_pod_resize(INFEASIBLE), USE_POD_STATUS, "3", "6"),
+        "status of containers alone": (_pod_resize(INFEASIBLE), USE_STATUS, "4", "8"),
+        "no status": (_pod_resize(INFEASIBLE), DEFAULT, "4", "8"),
+    },
 )
 def test_Q4_resize_of_pod_level_resources(
     pod: Pod, options: PodResourcesOptions, request_cpu: str, limit_cpu: str
@@ -470,32 +443,27 @@ RESIZED = raw_container_status(
 )
 
 
-@pytest.mark.parametrize(
-    ("status", "requests", "limits"),
-    [
-        pytest.param([], {"cpu": "1", "memory": "1Gi"}, {"cpu": "8"}, id="nothing reported"),
-        pytest.param(
+@table(
+    "status, requests, limits",
+    {
+        "nothing reported": ([], {"cpu": "1", "memory": "1Gi"}, {"cpu": "8"}),
+        "nothing granted": (
             [raw_container_status(requests={"cpu": "2"}, limits={"cpu": "4"})],
             {"cpu": "1", "memory": "1Gi"},
             {"cpu": "8"},
-            id="nothing granted",
         ),
-        pytest.param(
+        "requests that are granted, limits that are in force": (
             [RESIZED],
             {"cpu": "3", "memory": "1Gi", "example.com/gpu": "1"},
             {"cpu": "4"},
-            id="requests that are granted, limits that are in force",
         ),
-        pytest.param(
+        "limits that are not reported": (
             [RESIZED | {"resources": None}],
             {"cpu": "3", "memory": "1Gi", "example.com/gpu": "1"},
             {"cpu": "8"},
-            id="limits that are not reported",
         ),
-        pytest.param(
-            [RESIZED | {"name": "other"}], {"cpu": "1", "memory": "1Gi"}, {"cpu": "8"}, id="another container"
-        ),
-    ],
+        "another container": ([RESIZED | {"name": "other"}], {"cpu": "1", "memory": "1Gi"}, {"cpu": "8"}),
+    },
 )
 def test_Q4_pod_with_resources_granted_by_kubelet(
     status: Sequence[Object], requests: Mapping[str, str], limits: Mapping[str, str]
@@ -519,27 +487,17 @@ def test_Q4_init_containers_are_granted_resizes() -> None:
 EPHEMERAL = {"ephemeral-storage": "1Mi"}
 
 
-@pytest.mark.parametrize(
-    ("resources", "requests_set", "limits_set"),
-    [
-        pytest.param(None, False, False, id="nil resources struct"),
-        pytest.param({}, False, False, id="empty resources struct"),
-        pytest.param({"requests": {"memory": "100Mi"}}, True, False, id="only resource requests set"),
-        pytest.param({"requests": EPHEMERAL}, False, False, id="only unsupported resource requests set"),
-        pytest.param({"limits": EPHEMERAL}, False, False, id="only unsupported resource limits set"),
-        pytest.param(
-            {"requests": {**EPHEMERAL, "cpu": "1m"}},
-            True,
-            False,
-            id="unsupported and suported resources requests set",
-        ),
-        pytest.param(
-            {"limits": {**EPHEMERAL, "cpu": "1m"}},
-            False,
-            True,
-            id="unsupported and suported resources limits set",
-        ),
-    ],
+@table(
+    "resources, requests_set, limits_set",
+    {
+        "nil resources struct": (None, False, False),
+        "empty resources struct": ({}, False, False),
+        "only resource requests set": ({"requests": {"memory": "100Mi"}}, True, False),
+        "only unsupported resource requests set": ({"requests": EPHEMERAL}, False, False),
+        "only unsupported resource limits set": ({"limits": EPHEMERAL}, False, False),
+        "unsupported and suported resources requests set": ({"requests": {**EPHEMERAL, "cpu": "1m"}}, True, False),
+        "unsupported and suported resources limits set": ({"limits": {**EPHEMERAL, "cpu": "1m"}}, False, True),
+    },
 )
 def test_Q4_whether_pod_level_resources_are_set(resources: Object | None, requests_set: bool, limits_set: bool) -> None:
     pod = make_pod(resources=resources)
@@ -581,31 +539,27 @@ def test_Q4_how_the_scheduler_counts_by_version(minor: int, expected: PodResourc
 MI = 1024 * 1024
 
 
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(make_pod(), SchedulerRequest(0, 0, 0, {}, 100, 200 * MI), id="requestless container"),
-        pytest.param(
+@table(
+    "pod, expected",
+    {
+        "requestless container": (make_pod(), SchedulerRequest(0, 0, 0, {}, 100, 200 * MI)),
+        "1X container with requests": (
             make_pod(requests={"cpu": "500m", "memory": "500M"}),
             SchedulerRequest(500, 500_000_000, 0, {}, 500, 500_000_000),
-            id="1X container with requests",
         ),
-        pytest.param(
+        "each container without requests counts": (
             make_pod(containers=[raw_container("a", requests={"cpu": "500m", "memory": "500M"}), raw_container("b")]),
             SchedulerRequest(500, 500_000_000, 0, {}, 600, 500_000_000 + 200 * MI),
-            id="each container without requests counts",
         ),
-        pytest.param(
+        "a request of zero is a request": (
             make_pod(requests={"cpu": "0", "memory": "0"}),
             SchedulerRequest(0, 0, 0, {}, 0, 0),
-            id="a request of zero is a request",
         ),
-        pytest.param(
+        "pod-level request of one resource": (
             make_pod(resources={"requests": {"cpu": "2"}}),
             SchedulerRequest(2000, 0, 0, {}, 2000, 200 * MI),
-            id="pod-level request of one resource",
         ),
-        pytest.param(
+        "scalar resources are those that the scheduler counts by name": (
             make_pod(
                 requests={
                     "cpu": "1",
@@ -626,14 +580,12 @@ MI = 1024 * 1024
                 1000,
                 200 * MI,
             ),
-            id="scalar resources are those that the scheduler counts by name",
         ),
-        pytest.param(
+        "fractions are rounded up, overhead counts": (
             make_pod(requests={"cpu": "0.1m", "memory": "0.5"}, overhead={"cpu": "250m", "memory": "64Mi"}),
             SchedulerRequest(251, 64 * MI + 1, 0, {}, 251, 64 * MI + 1),
-            id="fractions are rounded up, overhead counts",
         ),
-    ],
+    },
 )
 def test_Q4_resources_that_the_scheduler_accounts(pod: Pod, expected: SchedulerRequest) -> None:
     assert scheduler_request(pod, REFERENCE) == expected
@@ -642,18 +594,18 @@ def test_Q4_resources_that_the_scheduler_accounts(pod: Pod, expected: SchedulerR
 LONGEST_PREFIX = ".".join(["a" * 60] * 4)
 
 
-@pytest.mark.parametrize(
-    ("name", "counted"),
-    [
-        pytest.param(f"example.com/{'a' * 63}", True, id="name of 63 characters"),
-        pytest.param(f"example.com/{'a' * 64}", False, id="name of 64 characters"),
-        pytest.param(f"{LONGEST_PREFIX}/a", True, id="prefix of 243 characters: with requests. in front 252"),
-        pytest.param(f"{LONGEST_PREFIX}a/a", True, id="prefix of 244 characters: with requests. in front 253"),
-        pytest.param(f"{LONGEST_PREFIX}aa/a", False, id="prefix of 245 characters: with requests. in front 254"),
-        pytest.param("Example.com/a", False, id="capital letter in the prefix"),
-        pytest.param("a/b/c", False, id="two slashes"),
-        pytest.param("node.kubernetes.io/-", True, id="native names are not checked"),
-    ],
+@table(
+    "name, counted",
+    {
+        "name of 63 characters": (f"example.com/{'a' * 63}", True),
+        "name of 64 characters": (f"example.com/{'a' * 64}", False),
+        "prefix of 243 characters: with requests. in front 252": (f"{LONGEST_PREFIX}/a", True),
+        "prefix of 244 characters: with requests. in front 253": (f"{LONGEST_PREFIX}a/a", True),
+        "prefix of 245 characters: with requests. in front 254": (f"{LONGEST_PREFIX}aa/a", False),
+        "capital letter in the prefix": ("Example.com/a", False),
+        "two slashes": ("a/b/c", False),
+        "native names are not checked": ("node.kubernetes.io/-", True),
+    },
 )
 def test_Q4_resources_that_the_scheduler_counts_by_name(name: str, counted: bool) -> None:
     assert scheduler_request(make_pod(requests={name: "2"}), REFERENCE).scalar == ({name: 2} if counted else {})

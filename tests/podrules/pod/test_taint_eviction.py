@@ -11,6 +11,7 @@ from podrules.api.model.instant import LAST
 from podrules.api.model.node import Taint
 from podrules.api.model.selectors import Toleration
 from podrules.pod.tolerations import Eviction, taint_eviction
+from tests.table import table
 
 AT = datetime(2026, 11, 23, 7, 29, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -28,43 +29,34 @@ def _at(seconds: int, tolerated: int, key: str) -> Eviction:
     return Eviction(AT + seconds * SECOND, tolerated, taint=f"{key}:NoExecute")
 
 
-@pytest.mark.parametrize(
-    ("taints", "own", "expected"),
-    [
-        pytest.param([], [], None, id="no taint"),
-        pytest.param([_taint("a", effect="NoSchedule")], [], None, id="NoSchedule deletes no pod"),
-        pytest.param([_taint("a")], [], _at(0, 0, "a"), id="not tolerated"),
-        pytest.param([_taint("a")], [_tolerates("a", 120)], _at(120, 120, "a"), id="tolerated for a time"),
-        pytest.param([_taint("a")], [_tolerates("a")], Eviction(None, None), id="tolerated without end"),
-        pytest.param(
+@table(
+    "taints, own, expected",
+    {
+        "no taint": ([], [], None),
+        "NoSchedule deletes no pod": ([_taint("a", effect="NoSchedule")], [], None),
+        "not tolerated": ([_taint("a")], [], _at(0, 0, "a")),
+        "tolerated for a time": ([_taint("a")], [_tolerates("a", 120)], _at(120, 120, "a")),
+        "tolerated without end": ([_taint("a")], [_tolerates("a")], Eviction(None, None)),
+        "two at once: the shorter time": (
             [_taint("a"), _taint("b")],
             [_tolerates("a", 300), _tolerates("b", 60)],
             _at(60, 60, "b"),
-            id="two at once: the shorter time",
         ),
         # processPodOnNode returns when work is queued from before.
-        pytest.param(
+        "a later one does not shorten the scheduled time": (
             [_taint("a"), _taint("b", 10)],
             [_tolerates("a", 300), _tolerates("b", 60)],
             _at(300, 300, "a"),
-            id="a later one does not shorten the scheduled time",
         ),
-        pytest.param(
-            [_taint("a"), _taint("b", 10)], [_tolerates("a", 300)], _at(10, 0, "b"), id="a later one not tolerated"
-        ),
-        pytest.param(
-            [_taint("b", 400), _taint("a")], [_tolerates("a", 300)], _at(300, 300, "a"), id="over before the later one"
-        ),
-        pytest.param(
+        "a later one not tolerated": ([_taint("a"), _taint("b", 10)], [_tolerates("a", 300)], _at(10, 0, "b")),
+        "over before the later one": ([_taint("b", 400), _taint("a")], [_tolerates("a", 300)], _at(300, 300, "a")),
+        "the first without end, then one for a time": (
             [_taint("a"), _taint("b", 10)],
             [_tolerates("a"), _tolerates("b", 60)],
             _at(70, 60, "b"),
-            id="the first without end, then one for a time",
         ),
-        pytest.param(
-            [_taint("a", None)], [_tolerates("a", 60)], Eviction(None, 60, taint="a:NoExecute"), id="no timeAdded"
-        ),
-    ],
+        "no timeAdded": ([_taint("a", None)], [_tolerates("a", 60)], Eviction(None, 60, taint="a:NoExecute")),
+    },
 )
 def test_T5_when_taints_delete_a_pod(
     taints: Sequence[Taint], own: Sequence[Toleration], expected: Eviction | None

@@ -25,6 +25,7 @@ from podrules.pod.termination import (
 from tests.controlplane.client import Object
 from tests.objects import make_pod, raw_container, raw_sidecar
 from tests.restated.termination import DeleteOptions, DeleteOutcome, before_delete
+from tests.table import table
 
 NOW = 1_000_000.0
 SLEEP_5: Mapping[str, Any] = {"sleep": {"seconds": 5}}
@@ -50,52 +51,44 @@ def _delete(pod: Pod, seconds: int | None = None, *, due_in: float | None = None
     )
 
 
-@pytest.mark.parametrize(
-    ("pod", "option", "seconds", "source"),
-    [
-        pytest.param(
+@table(
+    "pod, option, seconds, source",
+    {
+        "in pending phase with has node name": (
             make_pod(nodeName="something", status={"phase": "Pending"}),
             30,
             30,
             GraceSource.OPTION,
-            id="in pending phase with has node name",
         ),
-        pytest.param(
+        "in failed phase with has node name": (
             make_pod(nodeName="something", status={"phase": "Failed"}),
             30,
             0,
             GraceSource.FINISHED,
-            id="in failed phase with has node name",
         ),
-        pytest.param(make_pod(status={"phase": "Pending"}), 30, 0, GraceSource.NOT_SCHEDULED, id="in failed phase"),
-        pytest.param(
-            make_pod(status={"phase": "Succeeded"}), 30, 0, GraceSource.NOT_SCHEDULED, id="in succeeded phase"
-        ),
-        pytest.param(
+        "in failed phase": (make_pod(status={"phase": "Pending"}), 30, 0, GraceSource.NOT_SCHEDULED),
+        "in succeeded phase": (make_pod(status={"phase": "Succeeded"}), 30, 0, GraceSource.NOT_SCHEDULED),
+        "succeeded, on a node": (
             make_pod(nodeName="something", terminationGracePeriodSeconds=30, status={"phase": "Succeeded"}),
             None,
             0,
             GraceSource.FINISHED,
-            id="succeeded, on a node",
         ),
-        pytest.param(make_pod(), 30, 0, GraceSource.NOT_SCHEDULED, id="no phase"),
-        pytest.param(
+        "no phase": (make_pod(), 30, 0, GraceSource.NOT_SCHEDULED),
+        "has negative grace period": (
             make_pod(nodeName="something", terminationGracePeriodSeconds=-1),
             None,
             1,
             GraceSource.NEGATIVE,
-            id="has negative grace period",
         ),
-        pytest.param(_running(), -5, 1, GraceSource.NEGATIVE, id="negative option"),
-        pytest.param(
-            make_pod(terminationGracePeriodSeconds=-1), None, 0, GraceSource.NOT_SCHEDULED, id="negative, not scheduled"
-        ),
-        pytest.param(_running(grace=7), None, 7, GraceSource.SPEC, id="the spec"),
-        pytest.param(_running(grace=7), 60, 60, GraceSource.OPTION, id="the option may be longer than the spec"),
-        pytest.param(_running(grace=7), 0, 0, GraceSource.OPTION, id="an option of zero"),
-        pytest.param(_running(grace=0), None, 0, GraceSource.SPEC, id="a spec of zero"),
-        pytest.param(_running(grace=None), None, 0, GraceSource.SPEC, id="neither"),
-    ],
+        "negative option": (_running(), -5, 1, GraceSource.NEGATIVE),
+        "negative, not scheduled": (make_pod(terminationGracePeriodSeconds=-1), None, 0, GraceSource.NOT_SCHEDULED),
+        "the spec": (_running(grace=7), None, 7, GraceSource.SPEC),
+        "the option may be longer than the spec": (_running(grace=7), 60, 60, GraceSource.OPTION),
+        "an option of zero": (_running(grace=7), 0, 0, GraceSource.OPTION),
+        "a spec of zero": (_running(grace=0), None, 0, GraceSource.SPEC),
+        "neither": (_running(grace=None), None, 0, GraceSource.SPEC),
+    },
 )
 def test_T1_grace_period_of_a_first_delete(pod: Pod, option: int | None, seconds: int, source: GraceSource) -> None:
     assert check_graceful_delete(pod, option) == TerminationGrace(seconds, source)
@@ -103,11 +96,7 @@ def test_T1_grace_period_of_a_first_delete(pod: Pod, option: int | None, seconds
 
 def test_T1_first_delete_marks_the_object() -> None:
     assert _delete(_running(grace=30, metadata={"generation": 4})) == DeleteOutcome(
-        graceful=True,
-        option_seconds=30,
-        deletion_grace_period_seconds=30,
-        deletion_time=NOW + 30,
-        generation=5,
+        graceful=True, option_seconds=30, deletion_grace_period_seconds=30, deletion_time=NOW + 30, generation=5
     )
 
 
@@ -123,29 +112,29 @@ def test_T1_first_delete_of_finished_pod_has_no_grace() -> None:
 GRACEFUL, PENDING, AT_ONCE = (True, False), (False, True), (False, False)
 
 
-@pytest.mark.parametrize(
-    ("current", "asked", "kind", "option", "deletion_seconds"),
-    [
-        pytest.param(-1, -1, PENDING, 1, 1, id="when DeletionGracePeriodSeconds=-1, GracePeriodSeconds=-1"),
-        pytest.param(-1, 0, GRACEFUL, 0, 0, id="when DeletionGracePeriodSeconds=-1, GracePeriodSeconds=0"),
-        pytest.param(-1, 1, PENDING, 1, 1, id="when DeletionGracePeriodSeconds=-1, GracePeriodSeconds=1"),
-        pytest.param(-1, 2, PENDING, 2, 1, id="when DeletionGracePeriodSeconds=-1, GracePeriodSeconds=2"),
-        pytest.param(0, -1, AT_ONCE, 1, 0, id="when DeletionGracePeriodSeconds=0, GracePeriodSeconds=-1"),
-        pytest.param(0, 0, AT_ONCE, 0, 0, id="when DeletionGracePeriodSeconds=0, GracePeriodSeconds=0"),
-        pytest.param(0, 1, AT_ONCE, 1, 0, id="when DeletionGracePeriodSeconds=0, GracePeriodSeconds=1"),
-        pytest.param(0, 2, AT_ONCE, 2, 0, id="when DeletionGracePeriodSeconds=0, GracePeriodSeconds=2"),
-        pytest.param(1, -1, PENDING, 1, 1, id="when DeletionGracePeriodSeconds=1, GracePeriodSeconds=-1"),
-        pytest.param(1, 0, GRACEFUL, 0, 0, id="when DeletionGracePeriodSeconds=1, GracePeriodSeconds=0"),
-        pytest.param(1, 1, PENDING, 1, 1, id="when DeletionGracePeriodSeconds=1, GracePeriodSeconds=1"),
-        pytest.param(1, 2, PENDING, 2, 1, id="when DeletionGracePeriodSeconds=1, GracePeriodSeconds=2"),
-        pytest.param(2, -1, GRACEFUL, 1, 1, id="when DeletionGracePeriodSeconds=2, GracePeriodSeconds=-1"),
-        pytest.param(2, 0, GRACEFUL, 0, 0, id="when DeletionGracePeriodSeconds=2, GracePeriodSeconds=0"),
-        pytest.param(2, 1, GRACEFUL, 1, 1, id="when DeletionGracePeriodSeconds=2, GracePeriodSeconds=1"),
-        pytest.param(2, 2, PENDING, 2, 2, id="when DeletionGracePeriodSeconds=2, GracePeriodSeconds=2"),
-        pytest.param(2, None, PENDING, 2, 2, id="no option: the period under way"),
-        pytest.param(None, 5, AT_ONCE, 5, None, id="a deletionTimestamp without a period"),
-        pytest.param(None, None, AT_ONCE, None, None, id="neither"),
-    ],
+@table(
+    "current, asked, kind, option, deletion_seconds",
+    {
+        "when DeletionGracePeriodSeconds=-1, GracePeriodSeconds=-1": (-1, -1, PENDING, 1, 1),
+        "when DeletionGracePeriodSeconds=-1, GracePeriodSeconds=0": (-1, 0, GRACEFUL, 0, 0),
+        "when DeletionGracePeriodSeconds=-1, GracePeriodSeconds=1": (-1, 1, PENDING, 1, 1),
+        "when DeletionGracePeriodSeconds=-1, GracePeriodSeconds=2": (-1, 2, PENDING, 2, 1),
+        "when DeletionGracePeriodSeconds=0, GracePeriodSeconds=-1": (0, -1, AT_ONCE, 1, 0),
+        "when DeletionGracePeriodSeconds=0, GracePeriodSeconds=0": (0, 0, AT_ONCE, 0, 0),
+        "when DeletionGracePeriodSeconds=0, GracePeriodSeconds=1": (0, 1, AT_ONCE, 1, 0),
+        "when DeletionGracePeriodSeconds=0, GracePeriodSeconds=2": (0, 2, AT_ONCE, 2, 0),
+        "when DeletionGracePeriodSeconds=1, GracePeriodSeconds=-1": (1, -1, PENDING, 1, 1),
+        "when DeletionGracePeriodSeconds=1, GracePeriodSeconds=0": (1, 0, GRACEFUL, 0, 0),
+        "when DeletionGracePeriodSeconds=1, GracePeriodSeconds=1": (1, 1, PENDING, 1, 1),
+        "when DeletionGracePeriodSeconds=1, GracePeriodSeconds=2": (1, 2, PENDING, 2, 1),
+        "when DeletionGracePeriodSeconds=2, GracePeriodSeconds=-1": (2, -1, GRACEFUL, 1, 1),
+        "when DeletionGracePeriodSeconds=2, GracePeriodSeconds=0": (2, 0, GRACEFUL, 0, 0),
+        "when DeletionGracePeriodSeconds=2, GracePeriodSeconds=1": (2, 1, GRACEFUL, 1, 1),
+        "when DeletionGracePeriodSeconds=2, GracePeriodSeconds=2": (2, 2, PENDING, 2, 2),
+        "no option: the period under way": (2, None, PENDING, 2, 2),
+        "a deletionTimestamp without a period": (None, 5, AT_ONCE, 5, None),
+        "neither": (None, None, AT_ONCE, None, None),
+    },
 )
 def test_T1_second_delete_can_only_shorten(
     current: int | None, asked: int | None, kind: tuple[bool, bool], option: int | None, deletion_seconds: int | None
@@ -156,16 +145,16 @@ def test_T1_second_delete_can_only_shorten(
     assert outcome.deletion_grace_period_seconds == deletion_seconds
 
 
-@pytest.mark.parametrize(
-    ("due_in", "asked", "deletion_time", "deletion_seconds"),
-    [
-        pytest.param(40, 50, NOW + 30, 50, id="counted from the first delete, 20 s ago"),
-        pytest.param(40, 20, NOW, 20, id="exactly over: no earlier than now"),
-        pytest.param(40, 10, NOW, 1, id="already over: the shortest graceful period"),
-        pytest.param(-60, 50, NOW, 1, id="when a shorter non-zero grace period would move into the past"),
-        pytest.param(-60, 0, NOW, 0, id="when a zero grace period would move into the past"),
-        pytest.param(40, 90, NOW + 40, 60, id="longer: left as it was"),
-    ],
+@table(
+    "due_in, asked, deletion_time, deletion_seconds",
+    {
+        "counted from the first delete, 20 s ago": (40, 50, NOW + 30, 50),
+        "exactly over: no earlier than now": (40, 20, NOW, 20),
+        "already over: the shortest graceful period": (40, 10, NOW, 1),
+        "when a shorter non-zero grace period would move into the past": (-60, 50, NOW, 1),
+        "when a zero grace period would move into the past": (-60, 0, NOW, 0),
+        "longer: left as it was": (40, 90, NOW + 40, 60),
+    },
 )
 def test_T1_deletion_time_after_a_second_delete(
     due_in: float, asked: int, deletion_time: float, deletion_seconds: int
@@ -179,53 +168,52 @@ def test_T1_second_delete_leaves_the_generation() -> None:
     assert [_delete(pod, asked, due_in=60).generation for asked in (None, 5, 90)] == [4, 4, 4]
 
 
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        pytest.param(DeleteOptions(uid="u1"), None, id="same uid"),
-        pytest.param(DeleteOptions(uid="u1", resource_version="7"), None, id="same uid and version"),
-        pytest.param(
+RECREATED = ". The object might have been deleted and then recreated"
+
+
+@table(
+    "options, error",
+    {
+        "same uid": (DeleteOptions(uid="u1"), None),
+        "same uid and version": (DeleteOptions(uid="u1", resource_version="7"), None),
+        "other uid": (
             DeleteOptions(uid="u2"),
-            'Operation cannot be fulfilled on Pod "web": the UID in the precondition (u2) does not match the UID in '
-            "record (u1). The object might have been deleted and then recreated",
-            id="other uid",
+            f"UID in the precondition (u2) does not match the UID in record (u1){RECREATED}",
         ),
-        pytest.param(
+        "other version": (
             DeleteOptions(resource_version="6"),
-            'Operation cannot be fulfilled on Pod "web": the ResourceVersion in the precondition (6) does not match '
-            "the ResourceVersion in record (7). The object might have been modified",
-            id="other version",
+            (
+                "ResourceVersion in the precondition (6) does not match the ResourceVersion in record (7)"
+                ". The object might have been modified"
+            ),
         ),
-        pytest.param(
+        "empty is asked too; the uid first": (
             DeleteOptions(uid="", resource_version="6"),
-            'Operation cannot be fulfilled on Pod "web": the UID in the precondition () does not match the UID in '
-            "record (u1). The object might have been deleted and then recreated",
-            id="empty is asked too; the uid first",
+            f"UID in the precondition () does not match the UID in record (u1){RECREATED}",
         ),
-    ],
+    },
 )
 def test_T1_preconditions(options: DeleteOptions, error: str | None) -> None:
     outcome = before_delete(_running(uid="u1", metadata={"resourceVersion": "7"}), options, now=NOW, deletion_time=None)
-    assert outcome.error == error
+    assert outcome.error == (f'Operation cannot be fulfilled on Pod "web": the {error}' if error else None)
     assert outcome.graceful is (error is None)
 
 
-@pytest.mark.parametrize(
-    ("pod", "option", "at_once", "processes"),
-    [
-        pytest.param(_running(), None, False, True, id="plain delete"),
-        pytest.param(_running(), 1, False, True, id="grace period of 1"),
-        pytest.param(_running(), 0, True, True, id="force: the object goes, processes may run on"),
-        pytest.param(_running(grace=0), None, True, True, id="the pod's own period is 0"),
-        pytest.param(make_pod(terminationGracePeriodSeconds=30), None, True, False, id="not scheduled"),
-        pytest.param(
+@table(
+    "pod, option, at_once, processes",
+    {
+        "plain delete": (_running(), None, False, True),
+        "grace period of 1": (_running(), 1, False, True),
+        "force: the object goes, processes may run on": (_running(), 0, True, True),
+        "the pod's own period is 0": (_running(grace=0), None, True, True),
+        "not scheduled": (make_pod(terminationGracePeriodSeconds=30), None, True, False),
+        "finished": (
             make_pod(nodeName="node-1", terminationGracePeriodSeconds=30, status={"phase": "Failed"}),
             None,
             True,
             False,
-            id="finished",
         ),
-    ],
+    },
 )
 def test_T1_what_a_delete_removes(pod: Pod, option: int | None, at_once: bool, processes: bool) -> None:
     plan = stop_plan(pod, option)
@@ -239,21 +227,21 @@ def test_T1_finalizer_keeps_the_object_of_a_forced_delete() -> None:
     assert not stop_plan(pod, 0).object_removed_at_once
 
 
-@pytest.mark.parametrize(
-    ("spec", "deletion", "override", "expected"),
-    [
-        pytest.param(30, None, None, 30, id="use termination grace period from the spec when no overrides"),
-        pytest.param(30, 5, None, 5, id="use pod DeletionGracePeriodSeconds when set"),
-        pytest.param(30, 5, 2, 2, id="use grace period override when set"),
-        pytest.param(30, 0, None, 1, id="use 1 when pod DeletionGracePeriodSeconds is zero"),
-        pytest.param(30, 5, 0, 1, id="use 1 when grace period override is zero"),
-        pytest.param(30, 5, 60, 5, id="an override cannot lengthen"),
-        pytest.param(30, 60, None, 60, id="a deletion may be longer than the spec"),
-        pytest.param(30, 0, 20, 20, id="zero means unset, so that an override can raise it"),
-        pytest.param(None, None, None, 1, id="nothing set"),
-        pytest.param(0, None, None, 1, id="a spec of zero"),
-        pytest.param(-3, None, None, 1, id="a negative spec"),
-    ],
+@table(
+    "spec, deletion, override, expected",
+    {
+        "use termination grace period from the spec when no overrides": (30, None, None, 30),
+        "use pod DeletionGracePeriodSeconds when set": (30, 5, None, 5),
+        "use grace period override when set": (30, 5, 2, 2),
+        "use 1 when pod DeletionGracePeriodSeconds is zero": (30, 0, None, 1),
+        "use 1 when grace period override is zero": (30, 5, 0, 1),
+        "an override cannot lengthen": (30, 5, 60, 5),
+        "a deletion may be longer than the spec": (30, 60, None, 60),
+        "zero means unset, so that an override can raise it": (30, 0, 20, 20),
+        "nothing set": (None, None, None, 1),
+        "a spec of zero": (0, None, None, 1),
+        "a negative spec": (-3, None, None, 1),
+    },
 )
 def test_T2_pod_workers_first_period(
     spec: int | None, deletion: int | None, override: int | None, expected: int
@@ -262,17 +250,17 @@ def test_T2_pod_workers_first_period(
     assert effective_grace_period(pod, override_seconds=override) == (expected, False)
 
 
-@pytest.mark.parametrize(
-    ("deletion", "override", "known", "expected"),
-    [
-        pytest.param(2, None, 30, (2, True), id="a shorter delete"),
-        pytest.param(0, None, 30, (1, True), id="a forced delete"),
-        pytest.param(60, None, 30, (30, False), id="a longer delete"),
-        pytest.param(30, None, 30, (30, False), id="the same delete"),
-        pytest.param(30, 5, 30, (5, True), id="an eviction of a pod being deleted"),
-        pytest.param(None, None, 30, (30, False), id="nothing new: not the spec again"),
-        pytest.param(0, 2, 1, (2, True), id="but zero means unset: an eviction raises it, and upstream says shortened"),
-    ],
+@table(
+    "deletion, override, known, expected",
+    {
+        "a shorter delete": (2, None, 30, (2, True)),
+        "a forced delete": (0, None, 30, (1, True)),
+        "a longer delete": (60, None, 30, (30, False)),
+        "the same delete": (30, None, 30, (30, False)),
+        "an eviction of a pod being deleted": (30, 5, 30, (5, True)),
+        "nothing new: not the spec again": (None, None, 30, (30, False)),
+        "but zero means unset: an eviction raises it, and upstream says shortened": (0, 2, 1, (2, True)),
+    },
 )
 def test_T2_pod_workers_period_only_decreases(
     deletion: int | None, override: int | None, known: int, expected: tuple[int, bool]
@@ -288,81 +276,68 @@ BOTH_PROBES = raw_container(
 )
 
 
-@pytest.mark.parametrize(
-    ("container", "spec", "deletion", "reason", "expected"),
-    [
-        pytest.param(raw_container(), None, None, UNKNOWN, 2, id="default termination grace period"),
-        pytest.param(raw_container(), 60, None, UNKNOWN, 60, id="use pod termination grace period"),
-        pytest.param(
+@table(
+    "container, spec, deletion, reason, expected",
+    {
+        "default termination grace period": (raw_container(), None, None, UNKNOWN, 2),
+        "use pod termination grace period": (raw_container(), 60, None, UNKNOWN, 60),
+        "liveness probe overrides pod termination grace period": (
             raw_container(livenessProbe={"terminationGracePeriodSeconds": 10}),
             60,
             None,
             LIVENESS,
             10,
-            id="liveness probe overrides pod termination grace period",
         ),
-        pytest.param(
+        "startup probe overrides pod termination grace period": (
             raw_container(startupProbe={"terminationGracePeriodSeconds": 10}),
             60,
             None,
             STARTUP,
             10,
-            id="startup probe overrides pod termination grace period",
         ),
-        pytest.param(
+        "startup probe overrides pod termination grace period, probe period > pod period": (
             raw_container(startupProbe={"terminationGracePeriodSeconds": 60}),
             10,
             None,
             STARTUP,
             60,
-            id="startup probe overrides pod termination grace period, probe period > pod period",
         ),
-        pytest.param(
+        "liveness probe overrides pod termination grace period, probe period > pod period": (
             raw_container(livenessProbe={"terminationGracePeriodSeconds": 60}),
             10,
             None,
             LIVENESS,
             60,
-            id="liveness probe overrides pod termination grace period, probe period > pod period",
         ),
-        pytest.param(
+        "non-liveness probe failure, use pod termination grace period": (
             raw_container(livenessProbe={"terminationGracePeriodSeconds": 10}),
             60,
             None,
             UNKNOWN,
             60,
-            id="non-liveness probe failure, use pod termination grace period",
         ),
-        pytest.param(
+        "non-startup probe failure, use pod termination grace period": (
             raw_container(startupProbe={"terminationGracePeriodSeconds": 10}),
             60,
             None,
             UNKNOWN,
             60,
-            id="non-startup probe failure, use pod termination grace period",
         ),
-        pytest.param(
-            BOTH_PROBES, 60, None, UNKNOWN, 60, id="all three grace periods set, use pod termination grace period"
-        ),
-        pytest.param(
-            BOTH_PROBES, 60, None, STARTUP, 10, id="all three grace periods set, use startup termination grace period"
-        ),
-        pytest.param(
-            BOTH_PROBES, 60, None, LIVENESS, 30, id="all three grace periods set, use liveness termination grace period"
-        ),
-        pytest.param(BOTH_PROBES, 60, None, POST_START, 60, id="failed postStart hook"),
-        pytest.param(
+        "all three grace periods set, use pod termination grace period": (BOTH_PROBES, 60, None, UNKNOWN, 60),
+        "all three grace periods set, use startup termination grace period": (BOTH_PROBES, 60, None, STARTUP, 10),
+        "all three grace periods set, use liveness termination grace period": (BOTH_PROBES, 60, None, LIVENESS, 30),
+        "failed postStart hook": (BOTH_PROBES, 60, None, POST_START, 60),
+        "the other probe's period": (
             raw_container(livenessProbe={"terminationGracePeriodSeconds": 10}),
             60,
             None,
             STARTUP,
             60,
-            id="the other probe's period",
         ),
-        pytest.param(BOTH_PROBES, 60, 20, LIVENESS, 20, id="a deletion comes before the probe"),
-        pytest.param(BOTH_PROBES, 60, 0, LIVENESS, 0, id="also one of zero"),
-        pytest.param(BOTH_PROBES, None, None, LIVENESS, 2, id="a probe's period needs one in the spec"),
-    ],
+        "a deletion comes before the probe": (BOTH_PROBES, 60, 20, LIVENESS, 20),
+        "also one of zero": (BOTH_PROBES, 60, 0, LIVENESS, 0),
+        "a probe's period needs one in the spec": (BOTH_PROBES, None, None, LIVENESS, 2),
+    },
 )
 def test_T2_period_of_a_container(
     container: Object, spec: int | None, deletion: int | None, reason: ContainerKillReason, expected: int
@@ -371,51 +346,48 @@ def test_T2_period_of_a_container(
     assert set_termination_grace_period(pod, pod.spec.containers[0], reason) == expected
 
 
-@pytest.mark.parametrize(
-    ("seconds", "pre_stop", "waited", "expected"),
-    [
-        pytest.param(30, 0, 0, 30, id="nothing taken"),
-        pytest.param(30, 12, 0, 18, id="the hook's time is subtracted"),
-        pytest.param(30, 0, 12, 18, id="so is the wait for its turn"),
-        pytest.param(30, 12, 10, 8, id="and both"),
-        pytest.param(30, 29, 0, 2, id="never below two seconds"),
-        pytest.param(30, 300, 0, 2, id="a hanging hook is left behind"),
-        pytest.param(30, 300, 300, 2, id="no time to wait is left"),
-        pytest.param(0, 10, 10, 2, id="a period of zero runs no hook"),
-        pytest.param(1, 0, 0, 2, id="a period of one"),
-        pytest.param(2, 0, 0, 2, id="a period of two"),
-        pytest.param(3, 0, 0, 3, id="a period of three"),
-    ],
+@table(
+    "seconds, pre_stop, waited, expected",
+    {
+        "nothing taken": (30, 0, 0, 30),
+        "the hook's time is subtracted": (30, 12, 0, 18),
+        "so is the wait for its turn": (30, 0, 12, 18),
+        "and both": (30, 12, 10, 8),
+        "never below two seconds": (30, 29, 0, 2),
+        "a hanging hook is left behind": (30, 300, 0, 2),
+        "no time to wait is left": (30, 300, 300, 2),
+        "a period of zero runs no hook": (0, 10, 10, 2),
+        "a period of one": (1, 0, 0, 2),
+        "a period of two": (2, 0, 0, 2),
+        "a period of three": (3, 0, 0, 3),
+    },
 )
 def test_T3_time_between_sigterm_and_sigkill(seconds: int, pre_stop: int, waited: int, expected: int) -> None:
     assert container_grace_period(seconds, pre_stop_seconds=pre_stop, waited_seconds=waited) == expected
 
 
-@pytest.mark.parametrize(
-    ("pod", "order"),
-    [
-        pytest.param(
+@table(
+    "pod, order",
+    {
+        "TestTerminationOrderingSidecarStopAfterMain": (
             make_pod(containers=[raw_container("main")], initContainers=[raw_sidecar("init")]),
             (("main",), ("init",)),
-            id="TestTerminationOrderingSidecarStopAfterMain",
         ),
-        pytest.param(
+        "TestTerminationOrderingSidecarsInReverseOrder": (
             make_pod(
                 containers=[raw_container("main")],
                 initContainers=[raw_sidecar("sc1"), raw_sidecar("sc2"), raw_sidecar("sc3")],
             ),
             (("main",), ("sc3",), ("sc2",), ("sc1",)),
-            id="TestTerminationOrderingSidecarsInReverseOrder",
         ),
-        pytest.param(
+        "app containers at once, init containers that ended not at all": (
             make_pod(
                 containers=[raw_container("a"), raw_container("b")],
                 initContainers=[raw_container("setup"), raw_sidecar("mesh"), raw_container("migrate")],
             ),
             (("a", "b"), ("mesh",)),
-            id="app containers at once, init containers that ended not at all",
         ),
-    ],
+    },
 )
 def test_T3_sidecars_stop_last_in_reverse_order(pod: Pod, order: tuple[tuple[str, ...], ...]) -> None:
     assert termination_order(pod) == order
@@ -426,17 +398,17 @@ def _times(plan: StopPlan) -> dict[str, tuple[int, int, int]]:
     return {step.name: (step.sigterm_earliest, step.sigterm_latest, step.sigkill_latest) for step in plan.containers}
 
 
-@pytest.mark.parametrize(
-    ("pre_stop", "grace", "hook", "times"),
-    [
-        pytest.param(None, 30, None, (0, 0, 30), id="no hook"),
-        pytest.param({"sleep": {"seconds": 10}}, 30, "sleep", (10, 10, 30), id="sleep"),
-        pytest.param({"sleep": {"seconds": 29}}, 30, "sleep", (29, 29, 31), id="sleep that leaves a second"),
-        pytest.param({"sleep": {"seconds": 90}}, 30, "sleep", (30, 30, 32), id="sleep beyond the period"),
-        pytest.param(EXEC, 30, "exec", (0, 30, 32), id="exec takes what it takes"),
-        pytest.param(HTTP_GET, 30, "httpGet", (0, 30, 32), id="httpGet too"),
-        pytest.param(SLEEP_5, 0, "sleep", (1, 1, 3), id="force: the kubelet still gives one second"),
-    ],
+@table(
+    "pre_stop, grace, hook, times",
+    {
+        "no hook": (None, 30, None, (0, 0, 30)),
+        "sleep": ({"sleep": {"seconds": 10}}, 30, "sleep", (10, 10, 30)),
+        "sleep that leaves a second": ({"sleep": {"seconds": 29}}, 30, "sleep", (29, 29, 31)),
+        "sleep beyond the period": ({"sleep": {"seconds": 90}}, 30, "sleep", (30, 30, 32)),
+        "exec takes what it takes": (EXEC, 30, "exec", (0, 30, 32)),
+        "httpGet too": (HTTP_GET, 30, "httpGet", (0, 30, 32)),
+        "force: the kubelet still gives one second": (SLEEP_5, 0, "sleep", (1, 1, 3)),
+    },
 )
 def test_T3_hooks_come_before_sigterm(
     pre_stop: Mapping[str, Any] | None, grace: int, hook: str | None, times: tuple[int, int, int]
@@ -489,13 +461,13 @@ def test_T3_sidecars_wait_whole_period_plus_two_seconds() -> None:
     assert plan.sigkill_latest == 7
 
 
-@pytest.mark.parametrize(
-    ("container", "signal"),
-    [
-        pytest.param(raw_container(), "SIGTERM", id="none set"),
-        pytest.param(raw_container(lifecycle={"preStop": EXEC}), "SIGTERM", id="a lifecycle without a signal"),
-        pytest.param(raw_container(lifecycle={"stopSignal": "SIGUSR1"}), "SIGUSR1", id="lifecycle.stopSignal"),
-    ],
+@table(
+    "container, signal",
+    {
+        "none set": (raw_container(), "SIGTERM"),
+        "a lifecycle without a signal": (raw_container(lifecycle={"preStop": EXEC}), "SIGTERM"),
+        "lifecycle.stopSignal": (raw_container(lifecycle={"stopSignal": "SIGUSR1"}), "SIGUSR1"),
+    },
 )
 def test_T3_stop_signal(container: Object, signal: str) -> None:
     assert stop_plan(_running(containers=[container])).containers[0].stop_signal == signal
@@ -518,38 +490,36 @@ def test_T4_hook_takes_its_second_before_the_containers_two() -> None:
     assert (hooked.container_seconds, hooked.sigkill_latest) == (2, 3)
 
 
-@pytest.mark.parametrize(
-    ("grace", "deletion", "maximum", "expected"),
-    [
-        pytest.param(300, None, 60, EvictionStop(60, 60, 60, 90), id="at most evictionMaxPodGracePeriod"),
-        pytest.param(30, None, 60, EvictionStop(30, 30, 30, 45), id="no longer than the pod's own period"),
-        pytest.param(None, None, 60, EvictionStop(60, 60, 60, 90), id="a pod without a period"),
-        pytest.param(300, None, 0, EvictionStop(1, 2, 2, 10), id="a maximum of zero is as hard"),
-        pytest.param(300, 20, 60, EvictionStop(20, 20, 20, 90), id="a deletion under way is not lengthened"),
-        pytest.param(5, None, 60, EvictionStop(5, 5, 5, 10), id="a short period waits ten seconds at least"),
-    ],
+@table(
+    "grace, deletion, maximum, expected",
+    {
+        "at most evictionMaxPodGracePeriod": (300, None, 60, EvictionStop(60, 60, 60, 90)),
+        "no longer than the pod's own period": (30, None, 60, EvictionStop(30, 30, 30, 45)),
+        "a pod without a period": (None, None, 60, EvictionStop(60, 60, 60, 90)),
+        "a maximum of zero is as hard": (300, None, 0, EvictionStop(1, 2, 2, 10)),
+        "a deletion under way is not lengthened": (300, 20, 60, EvictionStop(20, 20, 20, 90)),
+        "a short period waits ten seconds at least": (5, None, 60, EvictionStop(5, 5, 5, 10)),
+    },
 )
 def test_T4_soft_threshold(grace: int | None, deletion: int | None, maximum: int, expected: EvictionStop) -> None:
     pod = _running(grace=grace, metadata={"deletionGracePeriodSeconds": deletion})
     assert eviction_stop(pod, max_pod_grace_period_seconds=maximum) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     "pod",
-    [
-        pytest.param(_running(priority=2_000_000_000), id="system priority"),
-        pytest.param(_running(metadata={"annotations": {"kubernetes.io/config.source": "file"}}), id="static pod"),
-        pytest.param(_running(metadata={"annotations": {"kubernetes.io/config.mirror": ""}}), id="mirror pod"),
-    ],
+    {
+        "system priority": _running(priority=2_000_000_000),
+        "static pod": _running(metadata={"annotations": {"kubernetes.io/config.source": "file"}}),
+        "mirror pod": _running(metadata={"annotations": {"kubernetes.io/config.mirror": ""}}),
+    },
 )
 def test_T4_critical_pods_are_not_evicted(pod: Pod) -> None:
     assert eviction_stop(pod) is None
     assert eviction_stop(pod, max_pod_grace_period_seconds=60) is None
 
 
-@pytest.mark.parametrize(
-    ("override", "seconds"), [pytest.param(0, 1, id="older versions, 0"), pytest.param(1, 1, id="this version, 1")]
-)
+@table("override, seconds", {"older versions, 0": (0, 1), "this version, 1": (1, 1)})
 def test_T4_zero_and_one_are_equivalent(override: int, seconds: int) -> None:
     assert effective_grace_period(_running(), override_seconds=override) == (seconds, False)
     assert container_grace_period(override) == 2
@@ -562,38 +532,35 @@ def test_T4_kill_timeout(seconds: int, expected: int) -> None:
 
 # Observations of one kubelet 1.36.3. Each row: SIGTERM and the end of a process that ignores it, in seconds after the
 # DELETE, and whether the object was removed by the DELETE.
-@pytest.mark.parametrize(
-    ("pod", "option", "hook_takes", "seen", "gone_at_once"),
-    [
-        pytest.param(_running(grace=5), None, 0, (0, 5), False, id="grace 5"),
-        pytest.param(
+@table(
+    "pod, option, hook_takes, seen, gone_at_once",
+    {
+        "grace 5": (_running(grace=5), None, 0, (0, 5), False),
+        "grace 5, preStop of 3 s": (
             _running(grace=5, containers=[raw_container(lifecycle={"preStop": EXEC})]),
             None,
             3,
             (3, 5),
             False,
-            id="grace 5, preStop of 3 s",
         ),
-        pytest.param(
+        "grace 5, preStop sleep 5": (
             _running(grace=5, containers=[raw_container(lifecycle={"preStop": SLEEP_5})]),
             None,
             5,
             (5, 7),
             False,
-            id="grace 5, preStop sleep 5",
         ),
-        pytest.param(
+        "grace 5, preStop exec of 20 s": (
             _running(grace=5, containers=[raw_container(lifecycle={"preStop": EXEC})]),
             None,
             20,
             (5, 7),
             False,
-            id="grace 5, preStop exec of 20 s",
         ),
-        pytest.param(_running(grace=30), 0, 0, (0, 2), True, id="--grace-period=0 --force"),
-        pytest.param(_running(grace=30), 1, 0, (0, 2), False, id="--grace-period=1"),
-        pytest.param(_running(grace=0), None, 0, (0, 2), True, id="terminationGracePeriodSeconds 0, plain delete"),
-    ],
+        "--grace-period=0 --force": (_running(grace=30), 0, 0, (0, 2), True),
+        "--grace-period=1": (_running(grace=30), 1, 0, (0, 2), False),
+        "terminationGracePeriodSeconds 0, plain delete": (_running(grace=0), None, 0, (0, 2), True),
+    },
 )
 def test_T3_stop_on_a_real_node(
     pod: Pod, option: int | None, hook_takes: int, seen: tuple[int, int], gone_at_once: bool
@@ -610,8 +577,7 @@ def test_T3_stop_on_a_real_node(
 
 
 @pytest.mark.parametrize(
-    ("grace", "option", "dead"),
-    [(5, None, 5), (30, None, 30), (30, 0, 2), (30, 1, 2), (0, None, 2)],
+    ("grace", "option", "dead"), [(5, None, 5), (30, None, 30), (30, 0, 2), (30, 1, 2), (0, None, 2)]
 )
 def test_T3_real_node_without_hook_killed_when_planned(grace: int, option: int | None, dead: int) -> None:
     assert stop_plan(_running(grace=grace), option).sigkill_latest == dead

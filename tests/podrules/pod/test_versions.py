@@ -20,6 +20,7 @@ from podrules.pod.versions import (
     version_notes,
 )
 from tests.objects import raw_container, raw_node, raw_pod
+from tests.table import table
 
 
 def node(version: str, name: str = "n1", **labels: str) -> Node:
@@ -57,14 +58,14 @@ def test_static_pod_shows_the_scheduler_version() -> None:
     assert (versions.api_server.minor, versions.scheduler.minor, versions.scheduler_version) == (37, 36, "v1.36.3")
 
 
-@pytest.mark.parametrize(
+@table(
     "pod",
-    [
-        pytest.param(scheduler("k/s:v1.34.1", namespace="shop"), id="any user's namespace"),
-        pytest.param(scheduler("k/s:v1.34.1", component="web"), id="another component"),
-        pytest.param(scheduler("k/s:latest"), id="no version in the tag"),
-        pytest.param(scheduler("registry:5000/s"), id="a port and no tag"),
-    ],
+    {
+        "any user's namespace": scheduler("k/s:v1.34.1", namespace="shop"),
+        "another component": scheduler("k/s:v1.34.1", component="web"),
+        "no version in the tag": scheduler("k/s:latest"),
+        "a port and no tag": scheduler("registry:5000/s"),
+    },
 )
 def test_other_pods_do_not_show_the_scheduler_version(pod: Pod) -> None:
     assert static_versions([pod], Component.SCHEDULER) == ()
@@ -73,34 +74,24 @@ def test_other_pods_do_not_show_the_scheduler_version(pod: Pod) -> None:
 def candidate(
     binary: str, emulation: str, made: str = "01", lease: str = "kube-scheduler", namespace: str = "kube-system"
 ) -> LeaseCandidate:
-    metadata = {
-        "name": f"cp-{made}",
-        "namespace": namespace,
-        "creationTimestamp": f"2026-11-{made}T00:00:00Z",
-    }
+    metadata = {"name": f"cp-{made}", "namespace": namespace, "creationTimestamp": f"2026-11-{made}T00:00:00Z"}
     spec = {"leaseName": lease, "binaryVersion": binary, "emulationVersion": emulation}
     return from_object({"metadata": metadata, "spec": spec}, LeaseCandidate)
 
 
-@pytest.mark.parametrize(
-    ("candidates", "leads"),
-    [
-        pytest.param([candidate("1.37.1", "1.37.0")], ("v1.37.1", "1.37.0"), id="one"),
-        pytest.param(
-            [candidate("1.37.1", "1.36"), candidate("1.37.0", "1.37")], ("v1.37.1", "1.36"), id="the oldest emulated"
-        ),
-        pytest.param(
-            [candidate("1.37.1", "1.36"), candidate("1.36.3", "1.36")], ("v1.36.3", "1.36"), id="then the oldest"
-        ),
-        pytest.param(
-            [candidate("1.10.0", "1.10"), candidate("1.9.0", "1.9")], ("v1.9.0", "1.9"), id="as numbers, not as text"
-        ),
-        pytest.param([candidate("1.36.3", "")], None, id="emulates nothing: may not lead"),
-        pytest.param([candidate("latest", "1.37")], None, id="no version"),
-        pytest.param([candidate("1.36.3", "1.36", lease="kube-controller-manager")], None, id="another component"),
-        pytest.param([candidate("1.36.3", "1.36", namespace="shop")], None, id="any user's namespace"),
-        pytest.param([], None, id="none"),
-    ],
+@table(
+    "candidates, leads",
+    {
+        "one": ([candidate("1.37.1", "1.37.0")], ("v1.37.1", "1.37.0")),
+        "the oldest emulated": ([candidate("1.37.1", "1.36"), candidate("1.37.0", "1.37")], ("v1.37.1", "1.36")),
+        "then the oldest": ([candidate("1.37.1", "1.36"), candidate("1.36.3", "1.36")], ("v1.36.3", "1.36")),
+        "as numbers, not as text": ([candidate("1.10.0", "1.10"), candidate("1.9.0", "1.9")], ("v1.9.0", "1.9")),
+        "emulates nothing: may not lead": ([candidate("1.36.3", "")], None),
+        "no version": ([candidate("latest", "1.37")], None),
+        "another component": ([candidate("1.36.3", "1.36", lease="kube-controller-manager")], None),
+        "any user's namespace": ([candidate("1.36.3", "1.36", namespace="shop")], None),
+        "none": ([], None),
+    },
 )
 def test_leading_lease_candidate_gives_scheduler_version(
     candidates: list[LeaseCandidate], leads: tuple[str, str] | None
@@ -218,13 +209,13 @@ def test_virtual_kubelet_has_versions_of_its_own() -> None:
     assert version_notes(Versions.of("v1.36.3"), [node("v1.14.3", type="virtual-kubelet")]) == ()
 
 
-@pytest.mark.parametrize(
-    ("server", "kubelets", "minor"),
-    [
-        pytest.param(None, ["v1.34.4", "v1.35.2-gke.1", ""], 35, id="the newest kubelet"),
-        pytest.param("v1.37.1", ["v1.35.2"], 37, id="the API server reports its own"),
-        pytest.param(None, ["", "latest"], REFERENCE.minor, id="unknown"),
-    ],
+@table(
+    "server, kubelets, minor",
+    {
+        "the newest kubelet": (None, ["v1.34.4", "v1.35.2-gke.1", ""], 35),
+        "the API server reports its own": ("v1.37.1", ["v1.35.2"], 37),
+        "unknown": (None, ["", "latest"], REFERENCE.minor),
+    },
 )
 def test_newest_kubelet_replaces_unknown_api_server(server: str | None, kubelets: list[str], minor: int) -> None:
     versions = Versions.of(server, (), kubelets=kubelets)

@@ -26,6 +26,7 @@ from tests.podrules.node.lost import (
     make_zone_node,
     tolerating,
 )
+from tests.table import table
 
 FRESH = NOW - timedelta(seconds=3)
 
@@ -34,22 +35,20 @@ def node(ready: str, *taints: dict[str, str]) -> Node:
     return make_zone_node("lost", ready=ready, taints=taints)
 
 
-@pytest.mark.parametrize(
-    ("looked", "renewed", "expected"),
-    [
-        pytest.param(node("Unknown", UNREACHABLE), HEARTBEAT, FenceState.POSSIBLE, id="silent"),
-        pytest.param(node("Unknown"), None, FenceState.POSSIBLE, id="silent, without a Lease"),
-        pytest.param(node("True"), FRESH, FenceState.ANSWERS, id="ready"),
-        pytest.param(node("Unknown", UNREACHABLE), FRESH, FenceState.ANSWERS, id="coming back: its machine is on"),
-        pytest.param(
-            node("Unknown", UNREACHABLE, OUT_OF_SERVICE), FRESH, FenceState.BACK, id="fenced, and coming back"
-        ),
-        pytest.param(node("False"), FRESH, FenceState.ANSWERS, id="not ready by its own report"),
-        pytest.param(node("True"), HEARTBEAT, FenceState.TOO_EARLY, id="no heartbeats, not yet Unknown"),
-        pytest.param(node("Unknown", UNREACHABLE, OUT_OF_SERVICE), HEARTBEAT, FenceState.FENCED, id="fenced"),
-        pytest.param(node("True", OUT_OF_SERVICE), HEARTBEAT, FenceState.FENCED, id="fenced before it was Unknown"),
-        pytest.param(node("True", OUT_OF_SERVICE), FRESH, FenceState.BACK, id="fenced, and back"),
-    ],
+@table(
+    "looked, renewed, expected",
+    {
+        "silent": (node("Unknown", UNREACHABLE), HEARTBEAT, FenceState.POSSIBLE),
+        "silent, without a Lease": (node("Unknown"), None, FenceState.POSSIBLE),
+        "ready": (node("True"), FRESH, FenceState.ANSWERS),
+        "coming back: its machine is on": (node("Unknown", UNREACHABLE), FRESH, FenceState.ANSWERS),
+        "fenced, and coming back": (node("Unknown", UNREACHABLE, OUT_OF_SERVICE), FRESH, FenceState.BACK),
+        "not ready by its own report": (node("False"), FRESH, FenceState.ANSWERS),
+        "no heartbeats, not yet Unknown": (node("True"), HEARTBEAT, FenceState.TOO_EARLY),
+        "fenced": (node("Unknown", UNREACHABLE, OUT_OF_SERVICE), HEARTBEAT, FenceState.FENCED),
+        "fenced before it was Unknown": (node("True", OUT_OF_SERVICE), HEARTBEAT, FenceState.FENCED),
+        "fenced, and back": (node("True", OUT_OF_SERVICE), FRESH, FenceState.BACK),
+    },
 )
 def test_F6_when_a_node_may_be_fenced(looked: Node, renewed: datetime | None, expected: FenceState) -> None:
     assert fence_state(looked, renewed=renewed, now=NOW) is expected
@@ -58,15 +57,15 @@ def test_F6_when_a_node_may_be_fenced(looked: Node, renewed: datetime | None, ex
 EVERYTHING = {"operator": "Exists"}
 
 
-@pytest.mark.parametrize(
-    ("tolerations", "deleted", "expected"),
-    [
-        pytest.param(TOLERATES, None, True, id="an ordinary pod"),
-        pytest.param([EVERYTHING], None, False, id="tolerates everything"),
-        pytest.param([EVERYTHING], "2026-11-21T03:08:30Z", True, id="tolerates everything, and is being deleted"),
-        pytest.param([tolerating("node.kubernetes.io/out-of-service")], None, False, id="tolerates this taint"),
-        pytest.param([tolerating("node.kubernetes.io/unreachable")], None, True, id="tolerates the other for ever"),
-    ],
+@table(
+    "tolerations, deleted, expected",
+    {
+        "an ordinary pod": (TOLERATES, None, True),
+        "tolerates everything": ([EVERYTHING], None, False),
+        "tolerates everything, and is being deleted": ([EVERYTHING], "2026-11-21T03:08:30Z", True),
+        "tolerates this taint": ([tolerating("node.kubernetes.io/out-of-service")], None, False),
+        "tolerates the other for ever": ([tolerating("node.kubernetes.io/unreachable")], None, True),
+    },
 )
 def test_F6_pods_that_are_deleted(tolerations: Sequence[Any], deleted: str | None, expected: bool) -> None:
     assert goes(make_lost_pod(tolerations=tolerations, deleted=deleted)) is expected

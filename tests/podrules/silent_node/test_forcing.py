@@ -11,6 +11,7 @@ from podrules.node.reachability import NodeReach, Reach
 from podrules.silent_node.forcing import force_safety_whatever_volumes, lets_second_writer, pod_force_safety
 from podrules.workload.safety import ForceSafety, Guarantee
 from tests.objects import make_pod
+from tests.table import table
 
 RUNNING = stop_plan(make_pod(nodeName="n1"))
 SHARED = WriterGuard("data", WriterLock.NONE)
@@ -28,29 +29,29 @@ def test_F1_pod_without_process_is_always_safe(pod: Pod, reach: Reach) -> None:
     assert pod_force_safety(Guarantee.AT_MOST_ONE, stop_plan(pod), _reach(reach), [SHARED]) is ForceSafety.SAFE
 
 
-@pytest.mark.parametrize(
-    ("node", "safety"),
-    [
-        pytest.param(_reach(Reach.ANSWERS), ForceSafety.NOT_SAFE, id="answers"),
-        pytest.param(_reach(Reach.SILENT), ForceSafety.NOT_SAFE_YET, id="silent"),
-        pytest.param(_reach(Reach.SILENT, provider=True), ForceSafety.NOT_SAFE_YET, id="silent provider"),
-        pytest.param(_reach(Reach.ANSWERS, provider=True), ForceSafety.UNKNOWN, id="provider"),
-        pytest.param(_reach(Reach.UNKNOWN), ForceSafety.UNKNOWN, id="unknown"),
-        pytest.param(None, ForceSafety.UNKNOWN, id="node not read"),
-    ],
+@table(
+    "node, safety",
+    {
+        "answers": (_reach(Reach.ANSWERS), ForceSafety.NOT_SAFE),
+        "silent": (_reach(Reach.SILENT), ForceSafety.NOT_SAFE_YET),
+        "silent provider": (_reach(Reach.SILENT, provider=True), ForceSafety.NOT_SAFE_YET),
+        "provider": (_reach(Reach.ANSWERS, provider=True), ForceSafety.UNKNOWN),
+        "unknown": (_reach(Reach.UNKNOWN), ForceSafety.UNKNOWN),
+        "node not read": (None, ForceSafety.UNKNOWN),
+    },
 )
 def test_F1_safety_by_node_reach(node: NodeReach | None, safety: ForceSafety) -> None:
     assert pod_force_safety(Guarantee.AT_MOST_ONE, RUNNING, node, ()) is safety
 
 
-@pytest.mark.parametrize(
-    ("guarantee", "reach", "safety"),
-    [
-        pytest.param(Guarantee.AVAILABILITY_FIRST, Reach.ANSWERS, None, id="its volumes decide"),
-        pytest.param(Guarantee.AVAILABILITY_FIRST, Reach.SILENT, ForceSafety.NOT_SAFE_YET, id="its node decides"),
-        pytest.param(Guarantee.AT_MOST_ONE, Reach.ANSWERS, ForceSafety.NOT_SAFE, id="its owner decides"),
-        pytest.param(Guarantee.NOT_REPLACED, Reach.ANSWERS, ForceSafety.NO_PROMISE_BROKEN, id="not replaced"),
-    ],
+@table(
+    "guarantee, reach, safety",
+    {
+        "its volumes decide": (Guarantee.AVAILABILITY_FIRST, Reach.ANSWERS, None),
+        "its node decides": (Guarantee.AVAILABILITY_FIRST, Reach.SILENT, ForceSafety.NOT_SAFE_YET),
+        "its owner decides": (Guarantee.AT_MOST_ONE, Reach.ANSWERS, ForceSafety.NOT_SAFE),
+        "not replaced": (Guarantee.NOT_REPLACED, Reach.ANSWERS, ForceSafety.NO_PROMISE_BROKEN),
+    },
 )
 def test_F3_unread_volumes(guarantee: Guarantee, reach: Reach, safety: ForceSafety | None) -> None:
     assert force_safety_whatever_volumes(guarantee, RUNNING, _reach(reach)) is safety

@@ -43,6 +43,7 @@ from tests.podrules.node.lost import (
     stateful_set,
     tolerating,
 )
+from tests.table import table
 
 FRESH = NOW - timedelta(seconds=4)
 LOST = make_zone_node("lost", ready="Unknown", taints=[UNREACHABLE])
@@ -115,23 +116,15 @@ def test_F5_finished_pods_depend_on_nothing() -> None:
     assert the_node(partitions(facts(kept), NOW)).pods[0].blocks[0].kind is BlockKind.STATEFUL_SET
 
 
-@pytest.mark.parametrize(
-    ("pod", "node", "renewed", "safety"),
-    [
-        pytest.param(make_lost_pod(), LOST, HEARTBEAT, ForceSafety.NOT_SAFE_YET, id="silent"),
-        pytest.param(
-            make_lost_pod(phase="Failed", deleted=DELETED), LOST, HEARTBEAT, ForceSafety.SAFE, id="silent, has ended"
-        ),
-        pytest.param(MIRROR, LOST, HEARTBEAT, ForceSafety.STOPS_NOTHING, id="silent, static"),
-        pytest.param(make_lost_pod(), LOST, FRESH, ForceSafety.NOT_SAFE, id="coming back"),
-        pytest.param(
-            make_lost_pod(owner="ReplicaSet/web"),
-            LOST,
-            FRESH,
-            ForceSafety.NO_PROMISE_BROKEN,
-            id="coming back, replaced",
-        ),
-    ],
+@table(
+    "pod, node, renewed, safety",
+    {
+        "silent": (make_lost_pod(), LOST, HEARTBEAT, ForceSafety.NOT_SAFE_YET),
+        "silent, has ended": (make_lost_pod(phase="Failed", deleted=DELETED), LOST, HEARTBEAT, ForceSafety.SAFE),
+        "silent, static": (MIRROR, LOST, HEARTBEAT, ForceSafety.STOPS_NOTHING),
+        "coming back": (make_lost_pod(), LOST, FRESH, ForceSafety.NOT_SAFE),
+        "coming back, replaced": (make_lost_pod(owner="ReplicaSet/web"), LOST, FRESH, ForceSafety.NO_PROMISE_BROKEN),
+    },
 )
 def test_F5_whether_a_pod_can_be_deleted_without_grace(
     pod: Pod, node: Node, renewed: datetime, safety: ForceSafety
@@ -204,13 +197,13 @@ def attached(*names: str, in_use: Sequence[str] = ()) -> Sequence[Node]:
     return [make_zone_node("lost", ready="Unknown", taints=[UNREACHABLE], attached=names, in_use=in_use), WELL]
 
 
-@pytest.mark.parametrize(
-    ("source", "in_status", "attachment", "lock"),
-    [
-        pytest.param("iscsi", ISCSI, "", WriterLock.CONTROLLER, id="iSCSI has no VolumeAttachment"),
-        pytest.param("fc", FC, "", WriterLock.CONTROLLER, id="FC has none"),
-        pytest.param("csi", CSI, "csi-data-lost", WriterLock.ATTACHMENT, id="CSI has both and counts once"),
-    ],
+@table(
+    "source, in_status, attachment, lock",
+    {
+        "iSCSI has no VolumeAttachment": ("iscsi", ISCSI, "", WriterLock.CONTROLLER),
+        "FC has none": ("fc", FC, "", WriterLock.CONTROLLER),
+        "CSI has both and counts once": ("csi", CSI, "csi-data-lost", WriterLock.ATTACHMENT),
+    },
 )
 def test_F5_volume_is_awaited_after_pod_deletion(
     source: str, in_status: str, attachment: str, lock: WriterLock
@@ -278,18 +271,18 @@ def test_F5_worst_finding_of_a_pod(pod: Pod, source: str, risk: Risk) -> None:
     assert the_node(partitions(facts(pod, **storage(source)), NOW)).pods[0].risk is risk
 
 
-@pytest.mark.parametrize(
-    ("other", "source", "risk"),
-    [
-        pytest.param({"running": False}, "iscsi", Risk.TWO_WRITERS, id="waits for iSCSI"),
-        pytest.param({"running": False}, "fc", Risk.TWO_WRITERS, id="waits for FC"),
-        pytest.param({}, "nfs", Risk.TWO_WRITERS, id="runs on NFS"),
-        pytest.param({"running": False}, "csi", Risk.VOLUME_AWAITED, id="its driver detaches"),
-        pytest.param({"phase": "Failed"}, "nfs", Risk.NOT_REPLACED, id="has finished"),
-        pytest.param({"node": "lost"}, "fc", Risk.NOT_REPLACED, id="on the same node"),
-        pytest.param({"namespace": "other"}, "fc", Risk.NOT_REPLACED, id="another claim of that name"),
-        pytest.param({"claims": ["more"]}, "fc", Risk.NOT_REPLACED, id="another claim"),
-    ],
+@table(
+    "other, source, risk",
+    {
+        "waits for iSCSI": ({"running": False}, "iscsi", Risk.TWO_WRITERS),
+        "waits for FC": ({"running": False}, "fc", Risk.TWO_WRITERS),
+        "runs on NFS": ({}, "nfs", Risk.TWO_WRITERS),
+        "its driver detaches": ({"running": False}, "csi", Risk.VOLUME_AWAITED),
+        "has finished": ({"phase": "Failed"}, "nfs", Risk.NOT_REPLACED),
+        "on the same node": ({"node": "lost"}, "fc", Risk.NOT_REPLACED),
+        "another claim of that name": ({"namespace": "other"}, "fc", Risk.NOT_REPLACED),
+        "another claim": ({"claims": ["more"]}, "fc", Risk.NOT_REPLACED),
+    },
 )
 def test_second_writer_elsewhere(other: Mapping[str, Any], source: str, risk: Risk) -> None:
     second = make_lost_pod("bare-b", **{"node": "well", "owner": "", "claims": ["data"], **other})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from podrules.api.model.base import Condition
@@ -15,6 +14,7 @@ from podrules.api.model.policy import PodDisruptionBudget
 from podrules.workload.budget_risk import BudgetRisk, budgets_at_stake
 from podrules.workload.disruption import Evictions
 from tests.objects import make_pod, raw_owner
+from tests.table import table
 
 
 def budget(name: str = "web", status: Mapping[str, int] | None = None, *, app: str = "web") -> PodDisruptionBudget:
@@ -40,16 +40,14 @@ def pods(count: int, app: str = "web") -> list[Pod]:
     return [replace(pod, status=replace(pod.status, conditions=ready)) for pod in made]
 
 
-@pytest.mark.parametrize(
-    ("status", "risk"),
-    [
-        pytest.param({"currentHealthy": 3, "desiredHealthy": 2, "disruptionsAllowed": 1}, BudgetRisk.ALLOWS, id="room"),
-        pytest.param({"currentHealthy": 2, "desiredHealthy": 2}, BudgetRisk.BLOCKS_NOW, id="one is not healthy"),
-        pytest.param({"currentHealthy": 3, "desiredHealthy": 3}, BudgetRisk.BLOCKS_ALWAYS, id="all are needed"),
-        pytest.param(
-            {"observedGeneration": 1, "disruptionsAllowed": 1}, BudgetRisk.NOT_OBSERVED, id="not observed yet"
-        ),
-    ],
+@table(
+    "status, risk",
+    {
+        "room": ({"currentHealthy": 3, "desiredHealthy": 2, "disruptionsAllowed": 1}, BudgetRisk.ALLOWS),
+        "one is not healthy": ({"currentHealthy": 2, "desiredHealthy": 2}, BudgetRisk.BLOCKS_NOW),
+        "all are needed": ({"currentHealthy": 3, "desiredHealthy": 3}, BudgetRisk.BLOCKS_ALWAYS),
+        "not observed yet": ({"observedGeneration": 1, "disruptionsAllowed": 1}, BudgetRisk.NOT_OBSERVED),
+    },
 )
 def test_risk(status: dict[str, int], risk: BudgetRisk) -> None:
     given = budget("web", status)

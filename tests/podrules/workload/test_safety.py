@@ -6,29 +6,24 @@ import pytest
 
 from podrules.workload.safety import ForceSafety, Guarantee, OwnerGuarantee, force_safety, owner_guarantee
 from tests.objects import make_pod, raw_owner
+from tests.table import table
 
 FIRST = "metadata.ownerReferences[0].kind"
 
 
-@pytest.mark.parametrize(
-    ("kind", "api_version", "guarantee"),
-    [
-        pytest.param("StatefulSet", "apps/v1", Guarantee.AT_MOST_ONE, id="StatefulSet: at most one"),
-        pytest.param(
-            "ReplicaSet", "apps/v1", Guarantee.AVAILABILITY_FIRST, id="ReplicaSet of a Deployment: two copies may run"
-        ),
-        pytest.param(
-            "ReplicationController", "v1", Guarantee.AVAILABILITY_FIRST, id="ReplicationController: two copies may run"
-        ),
-        pytest.param("DaemonSet", "apps/v1", Guarantee.ONE_PER_NODE, id="DaemonSet: one per node"),
-        pytest.param("Job", "batch/v1", Guarantee.RUNS_TO_COMPLETION, id="Job: may run more than once"),
-        pytest.param("CloneSet", "apps.kruise.io/v1alpha1", Guarantee.UNKNOWN, id="custom controller: not known"),
-        pytest.param(
-            "StatefulSet", "apps.kruise.io/v1beta1", Guarantee.UNKNOWN, id="StatefulSet of another API group: not known"
-        ),
-        pytest.param("Job", "batch.volcano.sh/v1alpha1", Guarantee.UNKNOWN, id="Job of another API group: not known"),
-        pytest.param("Node", "v1", Guarantee.UNKNOWN, id="Node without the mirror annotation"),
-    ],
+@table(
+    "kind, api_version, guarantee",
+    {
+        "StatefulSet: at most one": ("StatefulSet", "apps/v1", Guarantee.AT_MOST_ONE),
+        "ReplicaSet of a Deployment: two copies may run": ("ReplicaSet", "apps/v1", Guarantee.AVAILABILITY_FIRST),
+        "ReplicationController: two copies may run": ("ReplicationController", "v1", Guarantee.AVAILABILITY_FIRST),
+        "DaemonSet: one per node": ("DaemonSet", "apps/v1", Guarantee.ONE_PER_NODE),
+        "Job: may run more than once": ("Job", "batch/v1", Guarantee.RUNS_TO_COMPLETION),
+        "custom controller: not known": ("CloneSet", "apps.kruise.io/v1alpha1", Guarantee.UNKNOWN),
+        "StatefulSet of another API group: not known": ("StatefulSet", "apps.kruise.io/v1beta1", Guarantee.UNKNOWN),
+        "Job of another API group: not known": ("Job", "batch.volcano.sh/v1alpha1", Guarantee.UNKNOWN),
+        "Node without the mirror annotation": ("Node", "v1", Guarantee.UNKNOWN),
+    },
 )
 def test_F3_guarantee_by_owner(kind: str, api_version: str, guarantee: Guarantee) -> None:
     pod = make_pod(metadata={"ownerReferences": [raw_owner(kind, "shop", apiVersion=api_version)]})
@@ -58,12 +53,12 @@ def test_F3_controller_is_found_among_owners() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     "annotation",
-    [
-        pytest.param({"kubernetes.io/config.mirror": "hash"}, id="mirror pod in the API"),
-        pytest.param({"kubernetes.io/config.source": "file"}, id="static pod as its kubelet knows it"),
-    ],
+    {
+        "mirror pod in the API": {"kubernetes.io/config.mirror": "hash"},
+        "static pod as its kubelet knows it": {"kubernetes.io/config.source": "file"},
+    },
 )
 def test_F3_static_pod_is_owned_by_the_kubelet(annotation: dict[str, str]) -> None:
     pod = make_pod(

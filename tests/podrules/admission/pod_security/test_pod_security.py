@@ -10,6 +10,7 @@ from podrules.admission.pod_security.checks import evaluate, refusal, warning
 from podrules.admission.pod_security.pods import SecuredPod, pod_of, secured_pod
 from podrules.admission.pod_security.policy import LevelVersion, Policy, PolicyLevel, policy_of
 from podrules.admission.validation.view import Rules, View
+from tests.table import table
 
 APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 BASELINE = LevelVersion(PolicyLevel.BASELINE)
@@ -27,38 +28,33 @@ def _labels(**values: str) -> dict[str, str]:
     return {f"pod-security.kubernetes.io/{mode.replace('_', '-')}": value for mode, value in values.items()}
 
 
-@pytest.mark.parametrize(
-    ("labels", "enforce", "audit", "warn", "problems"),
-    [
-        pytest.param({}, "privileged:latest", "privileged:latest", "privileged:latest", 0, id="none"),
-        pytest.param(
+@table(
+    "labels, enforce, audit, warn, problems",
+    {
+        "none": ({}, "privileged:latest", "privileged:latest", "privileged:latest", 0),
+        "warns of what it enforces": (
             _labels(enforce="baseline", enforce_version="v1.30"),
             "baseline:v1.30",
             "privileged:latest",
             "baseline:v1.30",
             0,
-            id="warns of what it enforces",
         ),
-        pytest.param(
+        "warns by a version of its own": (
             _labels(enforce="restricted", enforce_version="v1.30", warn_version="v1.31"),
             "restricted:v1.30",
             "privileged:latest",
             "restricted:v1.31",
             0,
-            id="warns by a version of its own",
         ),
-        pytest.param(
+        "malformed": (
             _labels(enforce="all", audit="all", warn="all", warn_version="1.30"),
             "restricted:latest",
             "privileged:latest",
             "privileged:latest",
             4,
-            id="malformed",
         ),
-        pytest.param(
-            _labels(enforce="all"), "restricted:latest", "privileged:latest", "privileged:latest", 1, id="no warning"
-        ),
-    ],
+        "no warning": (_labels(enforce="all"), "restricted:latest", "privileged:latest", "privileged:latest", 1),
+    },
 )
 def test_policy_of_labels(labels: dict[str, str], enforce: str, audit: str, warn: str, problems: int) -> None:
     found = policy_of(labels)
@@ -126,8 +122,7 @@ def test_annotations_of_app_armor_become_fields_of_a_pod() -> None:
 
 
 @pytest.mark.parametrize(
-    ("minor", "at", "allowed"),
-    [(34, None, False), (34, 37, False), (35, 34, False), (35, None, True), (36, 37, True)],
+    ("minor", "at", "allowed"), [(34, None, False), (34, 37, False), (35, 34, False), (35, None, True), (36, 37, True)]
 )
 def test_checks_are_of_the_version_up_to_the_server(minor: int, at: int | None, allowed: bool) -> None:
     pod = _pod({"hostUsers": False}, minor)

@@ -15,6 +15,7 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import LimitRange, RuntimeClass
 from tests.objects import make_node, make_pod, raw_container, raw_owner, raw_sidecar
+from tests.table import table
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",
@@ -80,20 +81,17 @@ def test_null_is_absent() -> None:
         assert decoded.status == pod.status
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        pytest.param(
-            {"spec": {"priority": "high"}}, 'spec.priority: "high" is a string; write a whole number', id="wrong type"
-        ),
-        pytest.param(
+@table(
+    "value, message",
+    {
+        "wrong type": ({"spec": {"priority": "high"}}, 'spec.priority: "high" is a string; write a whole number'),
+        "in a list": (
             {"spec": {"containers": [{"name": "a"}, {"name": 5}]}},
             "spec.containers[1].name: 5 is a number; write a string, in quotation marks",
-            id="in a list",
         ),
-        pytest.param([], "this is a list; write a mapping", id="not an object"),
-        pytest.param("pod", '"pod" is a string; write a mapping', id="a string"),
-    ],
+        "not an object": ([], "this is a list; write a mapping"),
+        "a string": ("pod", '"pod" is a string; write a mapping'),
+    },
 )
 def test_refusal_names_the_field_first(value: Any, message: str) -> None:
     with pytest.raises(DecodeError) as raised:
@@ -111,33 +109,28 @@ def test_refusal_of_a_quantity_names_its_place(amount: Any) -> None:
         from_object(value, Pod)
 
 
-@pytest.mark.parametrize(
-    ("value", "kind", "place"),
-    [
-        pytest.param({"metadata": {"labels": {"a": "b", "c": 5}}}, Pod, "metadata.labels.c", id="label"),
-        pytest.param(
+@table(
+    "value, kind, place",
+    {
+        "label": ({"metadata": {"labels": {"a": "b", "c": 5}}}, Pod, "metadata.labels.c"),
+        "limit beside a number": (
             {"spec": {"containers": [{"resources": {"limits": {"cpu": 1, "memory": "lots"}}}]}},
             Pod,
             "spec.containers[0].resources.limits.memory",
-            id="limit beside a number",
         ),
-        pytest.param({"spec": {"overhead": {"cpu": 1, "memory": "lots"}}}, Pod, "spec.overhead.memory", id="overhead"),
-        pytest.param(
-            {"status": {"allocatable": {"cpu": 1, "pods": "many"}}}, Node, "status.allocatable.pods", id="node"
-        ),
-        pytest.param(
+        "overhead": ({"spec": {"overhead": {"cpu": 1, "memory": "lots"}}}, Pod, "spec.overhead.memory"),
+        "node": ({"status": {"allocatable": {"cpu": 1, "pods": "many"}}}, Node, "status.allocatable.pods"),
+        "default of a LimitRange": (
             {"spec": {"limits": [{"default": {"cpu": 1, "memory": "lots"}}]}},
             LimitRange,
             "spec.limits[0].default.memory",
-            id="default of a LimitRange",
         ),
-        pytest.param(
+        "overhead of a RuntimeClass": (
             {"overhead": {"podFixed": {"cpu": 1, "memory": "lots"}}},
             RuntimeClass,
             "overhead.podFixed.memory",
-            id="overhead of a RuntimeClass",
         ),
-    ],
+    },
 )
 def test_refusal_names_the_key_of_a_map(value: dict[str, Any], kind: type[KubeObject], place: str) -> None:
     with pytest.raises(DecodeError) as raised:
@@ -145,16 +138,16 @@ def test_refusal_names_the_key_of_a_map(value: dict[str, Any], kind: type[KubeOb
     assert str(raised.value).partition(": ")[0] == place
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
-    [
-        pytest.param("", id="nothing"),
-        pytest.param('{"metadata":', id="cut off"),
-        pytest.param("pod: yaml", id="YAML"),
-        pytest.param(b"\xff\xfe", id="not UTF-8"),
-        pytest.param("[" * 100_000, id="nested too deeply"),
-        pytest.param('{"spec": ' * 100_000, id="objects nested too deeply"),
-    ],
+    {
+        "nothing": "",
+        "cut off": '{"metadata":',
+        "YAML": "pod: yaml",
+        "not UTF-8": b"\xff\xfe",
+        "nested too deeply": "[" * 100_000,
+        "objects nested too deeply": '{"spec": ' * 100_000,
+    },
 )
 def test_refusal_of_invalid_json(text: bytes | str) -> None:
     with pytest.raises(DecodeError):

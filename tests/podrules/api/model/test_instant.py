@@ -88,14 +88,7 @@ def test_too_long_span_is_clamped(seconds: int) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "known"),
-    [
-        (0, 0),
-        (-1, -1),
-        (9_223_372_036, 9_223_372_036),
-        (9_223_372_037, -9_223_372_037),
-        (2**63 - 1, -1),
-        (2**55, 0),
-    ],
+    [(0, 0), (-1, -1), (9_223_372_036, 9_223_372_036), (9_223_372_037, -9_223_372_037), (2**63 - 1, -1), (2**55, 0)],
 )
 def test_seconds_wrap_as_nanoseconds_of_an_int64(seconds: int, known: int) -> None:
     assert go_seconds(seconds) == known

@@ -33,7 +33,7 @@ WRONG: Final[tuple[Any, ...]] = (
 )
 FOREIGN: Final = re.compile(
     r"[Ee]xpected\b|\bgot\b|NoneType|None\b|\bint\b|\bstr\b|\bbool\b|\bdict\b|\bfloat\b|\barray\b|msgspec|<class"
-    r"|Traceback|Error|True\b|False\b|`",
+    r"|Traceback|Error|True\b|False\b|`"
 )
 MODELS: Final = tuple(dict.fromkeys([*KINDS.values(), *(kind.model for kind in ALL_KINDS)]))
 

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from podrules.api.model.quantity import ZERO, Quantity, QuantityError, QuantityFormat
+from tests.table import table
 
 EXPONENT, BINARY, DECIMAL = QuantityFormat.DECIMAL_EXPONENT, QuantityFormat.BINARY_SI, QuantityFormat.DECIMAL_SI
 INT64_MAX = 2**63 - 1
@@ -160,40 +161,40 @@ def test_refusal_of_a_long_text_is_short() -> None:
         parse("x" * 300)
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        pytest.param("100m", "100m", id="string"),
-        pytest.param(" 100m\xa0", "100m", id="white space around a string"),
-        pytest.param(2, "2", id="integer"),
-        pytest.param(-3, "-3", id="negative integer"),
-        pytest.param(1_000_000, "1M", id="large integer"),
-        pytest.param(0.5, "500m", id="fraction"),
-        pytest.param(2.0, "2", id="whole float"),
-        pytest.param(0.0, "0", id="zero"),
-        pytest.param(0.1, "100m", id="a fraction that no float holds"),
-        pytest.param(1e-5, "10u", id="small float"),
-        pytest.param(1e-7, "100e-9", id="float that Go prints with an exponent"),
-        pytest.param(1.5e22, "1.5e+22", id="large float"),
-        pytest.param(1e20, "100E", id="large float that Go prints in full"),
-    ],
+@table(
+    "value, text",
+    {
+        "string": ("100m", "100m"),
+        "white space around a string": (" 100m\xa0", "100m"),
+        "integer": (2, "2"),
+        "negative integer": (-3, "-3"),
+        "large integer": (1_000_000, "1M"),
+        "fraction": (0.5, "500m"),
+        "whole float": (2.0, "2"),
+        "zero": (0.0, "0"),
+        "a fraction that no float holds": (0.1, "100m"),
+        "small float": (1e-5, "10u"),
+        "float that Go prints with an exponent": (1e-7, "100e-9"),
+        "large float": (1.5e22, "1.5e+22"),
+        "large float that Go prints in full": (1e20, "100E"),
+    },
 )
 def test_from_json(value: object, text: str) -> None:
     assert str(Quantity.from_json(value)) == text
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        pytest.param(True, "'true'", id="true"),
-        pytest.param(False, "'false'", id="false"),
-        pytest.param(None, "'null'", id="null"),
-        pytest.param(["1"], "'[\"1\"]'", id="list"),
-        pytest.param({}, "'{}'", id="object"),
-        pytest.param(float("nan"), "'nan'", id="NaN"),
-        pytest.param(float("inf"), "'inf'", id="infinity"),
-        pytest.param("", "''", id="empty string"),
-    ],
+@table(
+    "value, shown",
+    {
+        "true": (True, "'true'"),
+        "false": (False, "'false'"),
+        "null": (None, "'null'"),
+        "list": (["1"], "'[\"1\"]'"),
+        "object": ({}, "'{}'"),
+        "NaN": (float("nan"), "'nan'"),
+        "infinity": (float("inf"), "'inf'"),
+        "empty string": ("", "''"),
+    },
 )
 def test_from_json_refuses(value: object, shown: str) -> None:
     with pytest.raises(QuantityError, match=re.escape(shown)):
@@ -316,23 +317,23 @@ def test_compare_with_something_else() -> None:
     assert (parse("1") == 1) is False
 
 
-@pytest.mark.parametrize(
-    ("left", "right", "total"),
-    [
-        pytest.param("100m", "0", "100m", id="non-zero + zero keeps the suffix"),
-        pytest.param("0", "100m", "100m", id="zero + non-zero keeps the suffix"),
-        pytest.param("1Gi", "0", "1Gi", id="binary + zero"),
-        pytest.param("0", "1Gi", "1Gi", id="zero + binary"),
-        pytest.param("1Gi", "1G", "2073741824", id="notation of the left side: binary"),
-        pytest.param("1G", "1Gi", "2073741824", id="notation of the left side: decimal"),
-        pytest.param("512Mi", "512Mi", "1Gi", id="binary sum in a larger unit"),
-        pytest.param("1k", "1e3", "2k", id="decimal and exponent"),
-        pytest.param("1e3", "1k", "2e3", id="exponent and decimal"),
-        pytest.param("1.500", "0", "1500m", id="a text that was kept is not after a sum"),
-        pytest.param("100m", "-100m", "0", id="nothing left"),
-        pytest.param("9223372036854775807", "1", "9223372036854775808", id="beyond int64"),
-        pytest.param("1n", "1E", "1000000000000000000000000001n", id="far apart"),
-    ],
+@table(
+    "left, right, total",
+    {
+        "non-zero + zero keeps the suffix": ("100m", "0", "100m"),
+        "zero + non-zero keeps the suffix": ("0", "100m", "100m"),
+        "binary + zero": ("1Gi", "0", "1Gi"),
+        "zero + binary": ("0", "1Gi", "1Gi"),
+        "notation of the left side: binary": ("1Gi", "1G", "2073741824"),
+        "notation of the left side: decimal": ("1G", "1Gi", "2073741824"),
+        "binary sum in a larger unit": ("512Mi", "512Mi", "1Gi"),
+        "decimal and exponent": ("1k", "1e3", "2k"),
+        "exponent and decimal": ("1e3", "1k", "2e3"),
+        "a text that was kept is not after a sum": ("1.500", "0", "1500m"),
+        "nothing left": ("100m", "-100m", "0"),
+        "beyond int64": ("9223372036854775807", "1", "9223372036854775808"),
+        "far apart": ("1n", "1E", "1000000000000000000000000001n"),
+    },
 )
 def test_add(left: str, right: str, total: str) -> None:
     assert str(parse(left) + parse(right)) == total
@@ -382,19 +383,19 @@ def test_round_up_is_away_from_zero(text: str, exponent: int, rounded: str) -> N
     assert parse(text).round_up(exponent) == parse(rounded)
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "milli_value"),
-    [
-        pytest.param("1", 1, 1000, id="whole"),
-        pytest.param("1500m", 2, 1500, id="half is rounded away from zero"),
-        pytest.param("-1500m", -2, -1500, id="also below zero"),
-        pytest.param("1n", 1, 1, id="the smallest"),
-        pytest.param("1Gi", 1024**3, 1000 * 1024**3, id="binary"),
-        pytest.param("0", 0, 0, id="zero"),
-        pytest.param("9223372036854775807", INT64_MAX, -1000, id="thousandths that wrap as upstream's do"),
-        pytest.param("1E", 10**18, 0, id="thousandths beyond int64 of a large unit are 0"),
-        pytest.param("1e30", 0, 0, id="beyond int64 is 0 in the common form"),
-    ],
+@table(
+    "text, value, milli_value",
+    {
+        "whole": ("1", 1, 1000),
+        "half is rounded away from zero": ("1500m", 2, 1500),
+        "also below zero": ("-1500m", -2, -1500),
+        "the smallest": ("1n", 1, 1),
+        "binary": ("1Gi", 1024**3, 1000 * 1024**3),
+        "zero": ("0", 0, 0),
+        "thousandths that wrap as upstream's do": ("9223372036854775807", INT64_MAX, -1000),
+        "thousandths beyond int64 of a large unit are 0": ("1E", 10**18, 0),
+        "beyond int64 is 0 in the common form": ("1e30", 0, 0),
+    },
 )
 def test_values_as_integers(text: str, value: int, milli_value: int) -> None:
     assert parse(text).value == value

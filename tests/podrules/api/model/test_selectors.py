@@ -19,6 +19,7 @@ from podrules.api.model.selectors import (
     SelectorError,
     is_label_key,
 )
+from tests.table import table
 
 
 def _selector(labels: Mapping[str, str] | None = None, *expressions: Mapping[str, Any]) -> Selector:
@@ -33,26 +34,24 @@ def _term(key: str, operator: str, *values: str) -> dict[str, Any]:
 BAZ = _term("baz", "In", "qux", "norf")
 
 
-@pytest.mark.parametrize(
-    ("selector", "text"),
-    [
-        pytest.param(_selector(), "", id="empty"),
-        pytest.param(_selector({"foo": "bar"}), "foo=bar", id="labels"),
-        pytest.param(_selector(None, BAZ), "baz in (norf,qux)", id="expressions"),
-        pytest.param(_selector({"foo": "bar"}, BAZ), "baz in (norf,qux),foo=bar", id="both, sorted by key"),
-        pytest.param(
+@table(
+    "selector, text",
+    {
+        "empty": (_selector(), ""),
+        "labels": (_selector({"foo": "bar"}), "foo=bar"),
+        "expressions": (_selector(None, BAZ), "baz in (norf,qux)"),
+        "both, sorted by key": (_selector({"foo": "bar"}, BAZ), "baz in (norf,qux),foo=bar"),
+        "in, notin, exists": (
             _selector(None, _term("x", "In", "abc", "def"), _term("y", "NotIn", "jkl"), _term("z", "Exists")),
             "x in (abc,def),y notin (jkl),z",
-            id="in, notin, exists",
         ),
-        pytest.param(_selector(None, _term("z", "DoesNotExist")), "!z", id="does not exist"),
-        pytest.param(_selector(None, _term("z", "NotIn", "")), "z notin ()", id="an empty value"),
-        pytest.param(
+        "does not exist": (_selector(None, _term("z", "DoesNotExist")), "!z"),
+        "an empty value": (_selector(None, _term("z", "NotIn", "")), "z notin ()"),
+        "equal keys keep their order": (
             _selector({"x": "a"}, _term("x", "Exists"), _term("x", "NotIn", "b")),
             "x=a,x,x notin (b)",
-            id="equal keys keep their order",
         ),
-    ],
+    },
 )
 def test_text_of_a_selector(selector: Selector, text: str) -> None:
     assert str(selector) == text
@@ -62,30 +61,30 @@ def test_text_of_a_selector(selector: Selector, text: str) -> None:
 FOO_BAZ = {"foo": "bar", "baz": "blah"}
 
 
-@pytest.mark.parametrize(
-    ("selector", "labels", "expected"),
-    [
-        pytest.param(_selector(), {"x": "y"}, True, id="everything"),
-        pytest.param(_selector(), {}, True, id="everything, no labels"),
-        pytest.param(_selector({"x": "y"}), {"x": "y"}, True, id="x=y"),
-        pytest.param(_selector({"x": "y", "z": "w"}), {"x": "y", "z": "w"}, True, id="x=y,z=w"),
-        pytest.param(_selector({"x": "z"}), {}, False, id="x=z, absent"),
-        pytest.param(_selector({"x": "y"}), {"x": "z"}, False, id="x=y, other value"),
-        pytest.param(_selector({"x": "y", "z": "w"}), {"x": "w", "z": "w"}, False, id="x=y,z=w, one of two"),
-        pytest.param(_selector({"foo": "bar"}), FOO_BAZ, True, id="more labels than terms"),
-        pytest.param(_selector({"foo": "bar", "foobar": "bar"}), FOO_BAZ, False, id="more terms than labels"),
-        pytest.param(_selector(None, _term("x", "Exists")), {"x": "z"}, True, id="x"),
-        pytest.param(_selector(None, _term("x", "Exists")), {"x": ""}, True, id="x, empty"),
-        pytest.param(_selector(None, _term("x", "Exists")), {"y": "z"}, False, id="x, absent"),
-        pytest.param(_selector(None, _term("x", "DoesNotExist")), {"y": "z"}, True, id="!x"),
-        pytest.param(_selector(None, _term("x", "DoesNotExist")), {"x": ""}, False, id="!x, empty"),
-        pytest.param(_selector(None, _term("x", "In", "a", "b")), {"x": "b"}, True, id="x in (a,b)"),
-        pytest.param(_selector(None, _term("x", "In", "a", "b")), {"x": "c"}, False, id="x in (a,b), other"),
-        pytest.param(_selector(None, _term("x", "In", "")), {}, False, id="x in (), absent is not empty"),
-        pytest.param(_selector(None, _term("x", "NotIn", "a")), {"x": "b"}, True, id="x notin (a), other"),
-        pytest.param(_selector(None, _term("x", "NotIn", "a")), {"x": "a"}, False, id="x notin (a)"),
-        pytest.param(_selector(None, _term("x", "NotIn", "a")), {}, True, id="x notin (a), absent"),
-    ],
+@table(
+    "selector, labels, expected",
+    {
+        "everything": (_selector(), {"x": "y"}, True),
+        "everything, no labels": (_selector(), {}, True),
+        "x=y": (_selector({"x": "y"}), {"x": "y"}, True),
+        "x=y,z=w": (_selector({"x": "y", "z": "w"}), {"x": "y", "z": "w"}, True),
+        "x=z, absent": (_selector({"x": "z"}), {}, False),
+        "x=y, other value": (_selector({"x": "y"}), {"x": "z"}, False),
+        "x=y,z=w, one of two": (_selector({"x": "y", "z": "w"}), {"x": "w", "z": "w"}, False),
+        "more labels than terms": (_selector({"foo": "bar"}), FOO_BAZ, True),
+        "more terms than labels": (_selector({"foo": "bar", "foobar": "bar"}), FOO_BAZ, False),
+        "x": (_selector(None, _term("x", "Exists")), {"x": "z"}, True),
+        "x, empty": (_selector(None, _term("x", "Exists")), {"x": ""}, True),
+        "x, absent": (_selector(None, _term("x", "Exists")), {"y": "z"}, False),
+        "!x": (_selector(None, _term("x", "DoesNotExist")), {"y": "z"}, True),
+        "!x, empty": (_selector(None, _term("x", "DoesNotExist")), {"x": ""}, False),
+        "x in (a,b)": (_selector(None, _term("x", "In", "a", "b")), {"x": "b"}, True),
+        "x in (a,b), other": (_selector(None, _term("x", "In", "a", "b")), {"x": "c"}, False),
+        "x in (), absent is not empty": (_selector(None, _term("x", "In", "")), {}, False),
+        "x notin (a), other": (_selector(None, _term("x", "NotIn", "a")), {"x": "b"}, True),
+        "x notin (a)": (_selector(None, _term("x", "NotIn", "a")), {"x": "a"}, False),
+        "x notin (a), absent": (_selector(None, _term("x", "NotIn", "a")), {}, True),
+    },
 )
 def test_matches(selector: Selector, labels: Mapping[str, str], expected: bool) -> None:
     assert selector.matches(labels) is expected
@@ -102,30 +101,24 @@ def test_add_returns_another_selector() -> None:
     assert str(selector) == "b=2"
 
 
-@pytest.mark.parametrize(
-    ("labels", "expressions", "message"),
-    [
-        pytest.param(
-            {}, [_term("baz", "Exists", "qux")], "values set must be empty for exists", id="Exists with values"
-        ),
-        pytest.param(
-            {}, [_term("baz", "DoesNotExist", "qux")], "values set must be empty", id="DoesNotExist with values"
-        ),
-        pytest.param({}, [_term("baz", "In")], "values set can't be empty", id="In without values"),
-        pytest.param({}, [_term("baz", "NotIn")], "values set can't be empty", id="NotIn without values"),
-        pytest.param(
-            {}, [_term("baz", "Gt", "1")], '"Gt" is not a valid label selector operator', id="operator of nodes alone"
-        ),
-        pytest.param({}, [_term("baz", "")], '"" is not a valid label selector operator', id="no operator"),
-        pytest.param({"a b": "c"}, [], 'key: Invalid value: "a b"', id="space in a key"),
-        pytest.param({"": "c"}, [], 'key: Invalid value: ""', id="empty key"),
-        pytest.param({"Example.com/a": "c"}, [], "its prefix is not a DNS subdomain", id="capital in a prefix"),
-        pytest.param({"/a": "c"}, [], "its prefix is not a DNS subdomain", id="empty prefix"),
-        pytest.param({"a" * 64: "c"}, [], "not a label name", id="long name"),
-        pytest.param({f"{'a' * 254}/b": "c"}, [], "its prefix is not a DNS subdomain", id="long prefix"),
-        pytest.param({"a": "-"}, [], 'values of a: Invalid value: "-"', id="bad value"),
-        pytest.param({"a": "b" * 64}, [], "not a label value", id="value too long"),
-    ],
+@table(
+    "labels, expressions, message",
+    {
+        "Exists with values": ({}, [_term("baz", "Exists", "qux")], "values set must be empty for exists"),
+        "DoesNotExist with values": ({}, [_term("baz", "DoesNotExist", "qux")], "values set must be empty"),
+        "In without values": ({}, [_term("baz", "In")], "values set can't be empty"),
+        "NotIn without values": ({}, [_term("baz", "NotIn")], "values set can't be empty"),
+        "operator of nodes alone": ({}, [_term("baz", "Gt", "1")], '"Gt" is not a valid label selector operator'),
+        "no operator": ({}, [_term("baz", "")], '"" is not a valid label selector operator'),
+        "space in a key": ({"a b": "c"}, [], 'key: Invalid value: "a b"'),
+        "empty key": ({"": "c"}, [], 'key: Invalid value: ""'),
+        "capital in a prefix": ({"Example.com/a": "c"}, [], "its prefix is not a DNS subdomain"),
+        "empty prefix": ({"/a": "c"}, [], "its prefix is not a DNS subdomain"),
+        "long name": ({"a" * 64: "c"}, [], "not a label name"),
+        "long prefix": ({f"{'a' * 254}/b": "c"}, [], "its prefix is not a DNS subdomain"),
+        "bad value": ({"a": "-"}, [], 'values of a: Invalid value: "-"'),
+        "value too long": ({"a": "b" * 64}, [], "not a label value"),
+    },
 )
 def test_refused(labels: Mapping[str, str], expressions: list[dict[str, Any]], message: str) -> None:
     with pytest.raises(SelectorError, match=re.escape(message)):
@@ -156,31 +149,24 @@ def test_label_selector_matches_what_its_selector_matches(
     assert [again.matches(labels) for labels in pods] == [selector.matches(labels) for labels in pods]
 
 
-@pytest.mark.parametrize(
-    ("requirements", "expected"),
-    [
-        pytest.param([], LabelSelector(), id="everything"),
-        pytest.param(
+@table(
+    "requirements, expected",
+    {
+        "everything": ([], LabelSelector()),
+        "equality in matchLabels, all else in matchExpressions": (
             [Requirement("app", "=", ("a",)), Requirement("tier", "in", ("b", "c"))],
             LabelSelector({"app": "a"}, (LabelSelectorRequirement("tier", "In", ("b", "c")),)),
-            id="equality in matchLabels, all else in matchExpressions",
         ),
-        pytest.param(
+        "the same equality twice": (
             [Requirement("app", "=", ("a",)), Requirement("app", "=", ("a",))],
             LabelSelector({"app": "a"}),
-            id="the same equality twice",
         ),
-        pytest.param(
+        "two values of one key, which nothing matches": (
             [Requirement("app", "=", ("a",)), Requirement("app", "=", ("b",))],
             LabelSelector({"app": "a"}, (LabelSelectorRequirement("app", "In", ("b",)),)),
-            id="two values of one key, which nothing matches",
         ),
-        pytest.param(
-            [
-                Requirement("a", "notin", ("x",)),
-                Requirement("b", "exists"),
-                Requirement("c", "!"),
-            ],
+        "every other operator": (
+            [Requirement("a", "notin", ("x",)), Requirement("b", "exists"), Requirement("c", "!")],
             LabelSelector(
                 {},
                 (
@@ -189,45 +175,44 @@ def test_label_selector_matches_what_its_selector_matches(
                     LabelSelectorRequirement("c", "DoesNotExist"),
                 ),
             ),
-            id="every other operator",
         ),
-    ],
+    },
 )
 def test_to_label_selector(requirements: list[Requirement], expected: LabelSelector) -> None:
     assert Selector().add(*requirements).to_label_selector() == expected
 
 
-@pytest.mark.parametrize(
-    ("key", "valid"),
-    [
+@table(
+    "key, valid",
+    {
         # TestIsQualifiedName.
-        pytest.param("simple", True, id="simple"),
-        pytest.param("now-with-dashes", True, id="dashes"),
-        pytest.param("1-starts-with-num", True, id="starts with a number"),
-        pytest.param("1234", True, id="numbers"),
-        pytest.param("simple/simple", True, id="prefix"),
-        pytest.param("now-with-dashes/simple", True, id="prefix with dashes"),
-        pytest.param("now.with.dots/simple", True, id="prefix with dots"),
-        pytest.param("1-num.2-num/3-num", True, id="numbers everywhere"),
-        pytest.param("1.2.3.4/5678", True, id="prefix like an address"),
-        pytest.param("Uppercase_Is_OK_123", True, id="capitals and underscores"),
-        pytest.param("example.com/Uppercase_Is_OK_123", True, id="capitals after a prefix"),
-        pytest.param("a" * 63, True, id="63 characters"),
-        pytest.param(f"{'a' * 253}/{'b' * 63}", True, id="253 and 63 characters"),
-        pytest.param("nospecialchars%^=@", False, id="special characters"),
-        pytest.param("cantendwithadash-", False, id="ends with a dash"),
-        pytest.param("-cantstartwithadash-", False, id="starts with a dash"),
-        pytest.param("only/one/slash", False, id="two slashes"),
-        pytest.param("Example.com/abc", False, id="capital in a prefix"),
-        pytest.param("example_com/abc", False, id="underscore in a prefix"),
-        pytest.param("example.com/", False, id="no name"),
-        pytest.param("/simple", False, id="no prefix"),
-        pytest.param("a" * 64, False, id="64 characters"),
-        pytest.param(f"{'a' * 254}/abc", False, id="254 characters"),
-        pytest.param("", False, id="empty"),
-        pytest.param("simple\n", False, id="newline at the end"),
-        pytest.param("caf\u00e9", False, id="not ASCII"),
-    ],
+        "simple": ("simple", True),
+        "dashes": ("now-with-dashes", True),
+        "starts with a number": ("1-starts-with-num", True),
+        "numbers": ("1234", True),
+        "prefix": ("simple/simple", True),
+        "prefix with dashes": ("now-with-dashes/simple", True),
+        "prefix with dots": ("now.with.dots/simple", True),
+        "numbers everywhere": ("1-num.2-num/3-num", True),
+        "prefix like an address": ("1.2.3.4/5678", True),
+        "capitals and underscores": ("Uppercase_Is_OK_123", True),
+        "capitals after a prefix": ("example.com/Uppercase_Is_OK_123", True),
+        "63 characters": ("a" * 63, True),
+        "253 and 63 characters": (f"{'a' * 253}/{'b' * 63}", True),
+        "special characters": ("nospecialchars%^=@", False),
+        "ends with a dash": ("cantendwithadash-", False),
+        "starts with a dash": ("-cantstartwithadash-", False),
+        "two slashes": ("only/one/slash", False),
+        "capital in a prefix": ("Example.com/abc", False),
+        "underscore in a prefix": ("example_com/abc", False),
+        "no name": ("example.com/", False),
+        "no prefix": ("/simple", False),
+        "64 characters": ("a" * 64, False),
+        "254 characters": (f"{'a' * 254}/abc", False),
+        "empty": ("", False),
+        "newline at the end": ("simple\n", False),
+        "not ASCII": ("caf\u00e9", False),
+    },
 )
 def test_is_label_key(key: str, valid: bool) -> None:
     assert is_label_key(key) is valid

@@ -32,10 +32,7 @@ def _words(content: Object, minor: int = 37) -> str:
         (_pod({"priorityclassname": "x"}), UNKNOWN + '"spec.priorityclassname"'),
         (_pod({"containers": [{"name": "a"}, {"resource": {}}]}), UNKNOWN + '"spec.containers[1].resource"'),
         (_pod(x=1, b=2), UNKNOWN + '"b", unknown field "x"'),
-        (
-            _pod({"nodeSelector": {"a": 1}}),
-            REFUSED + NO_STRUCT.format("number", "PodSpec.spec.nodeSelector", "string"),
-        ),
+        (_pod({"nodeSelector": {"a": 1}}), REFUSED + NO_STRUCT.format("number", "PodSpec.spec.nodeSelector", "string")),
         (_pod({"containers": {}}), REFUSED + NO_STRUCT.format("object", "PodSpec.spec.containers", "[]v1.Container")),
         (
             _pod({"restartPolicy": True}),

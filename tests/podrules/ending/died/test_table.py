@@ -15,12 +15,7 @@ from tests.tree import ROOT
 
 PAGE: Final = ROOT / "docs" / "died.md"
 TABLE: Final = re.compile(r"(<!-- causes -->\n).*?(<!-- end of causes -->)", re.DOTALL)
-WORDS: Final = {
-    Grade.CERTAIN: "certain",
-    Grade.LIKELY: "likely",
-    Grade.SEVERAL: "A or B",
-    Grade.NOTHING: "nothing",
-}
+WORDS: Final = {Grade.CERTAIN: "certain", Grade.LIKELY: "likely", Grade.SEVERAL: "A or B", Grade.NOTHING: "nothing"}
 ENDS: Final = list(recorded_ends())
 
 

@@ -18,6 +18,7 @@ from podrules.ending.died.cause import Cause, Grade, Trace
 from podrules.ending.died.evidence import Clocks, Evidence, MissingEvidence, PodEvents, clocks_of
 from podrules.ending.died.of_pod import EndOf, Manner, PodEnd, has_ended, last_end
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+from tests.table import table
 
 STARTED, ENDED = "2026-10-01T11:00:00Z", "2026-10-01T11:30:00Z"
 NOW = datetime(2026, 10, 1, 12, tzinfo=UTC)
@@ -418,14 +419,14 @@ def test_pod_that_had_ended_was_not_ended_by_its_controller(kind: str, reason: s
     assert Cause.NODE_SHUTDOWN in causes(end)
 
 
-@pytest.mark.parametrize(
-    ("kind", "deleted_at", "ready_since", "grade"),
-    [
-        pytest.param("StatefulSet", "11:29:00", "09:00:00", Grade.CERTAIN, id="stopped for it"),
-        pytest.param("StatefulSet", "11:29:40", "11:40:00", Grade.SEVERAL, id="stopped before"),
-        pytest.param("StatefulSet", "11:29:00", "11:40:00", Grade.LIKELY, id="the node was down since"),
-        pytest.param("ReplicaSet", "11:29:00", "11:40:00", Grade.CERTAIN, id="deletes no pod that has ended"),
-    ],
+@table(
+    "kind, deleted_at, ready_since, grade",
+    {
+        "stopped for it": ("StatefulSet", "11:29:00", "09:00:00", Grade.CERTAIN),
+        "stopped before": ("StatefulSet", "11:29:40", "11:40:00", Grade.SEVERAL),
+        "the node was down since": ("StatefulSet", "11:29:00", "11:40:00", Grade.LIKELY),
+        "deletes no pod that has ended": ("ReplicaSet", "11:29:00", "11:40:00", Grade.CERTAIN),
+    },
 )
 def test_stateful_set_also_deletes_a_pod_that_has_ended(
     kind: str, deleted_at: str, ready_since: str, grade: Grade
@@ -502,10 +503,7 @@ def test_container_that_ended_before_eviction(message: str) -> None:
 # Clocks
 
 
-@pytest.mark.parametrize(
-    ("finished", "of"),
-    [("11:29:40", EndOf.CONTAINER), ("11:30:10", EndOf.POD)],
-)
+@pytest.mark.parametrize(("finished", "of"), [("11:29:40", EndOf.CONTAINER), ("11:30:10", EndOf.POD)])
 def test_node_clock_orders_end_and_deletion(finished: str, of: EndOf) -> None:
     """The node's clock is 10 minutes ahead, as its events show; the API server deleted the pod at 11:20:00."""
     ahead = event("Started", "Container started", "11:00:00", "app", metadata={"creationTimestamp": at("10:50:00")})
@@ -588,13 +586,13 @@ FAILED = "Container app failed liveness probe, will be restarted"
 SCHEDULED = event("Scheduled", "Successfully assigned shop/web to n1", "10:59:00")
 
 
-@pytest.mark.parametrize(
-    ("event_time", "grade"),
-    [
-        pytest.param("11:00:00", Grade.SEVERAL, id="in the second in which it began: about the earlier run"),
-        pytest.param("11:20:00", Grade.SEVERAL, id="longer ago than a stop takes"),
-        pytest.param("11:29:50", Grade.CERTAIN, id="within its grace period"),
-    ],
+@table(
+    "event_time, grade",
+    {
+        "in the second in which it began: about the earlier run": ("11:00:00", Grade.SEVERAL),
+        "longer ago than a stop takes": ("11:20:00", Grade.SEVERAL),
+        "within its grace period": ("11:29:50", Grade.CERTAIN),
+    },
 )
 def test_kill_belongs_to_the_run_that_it_ended(event_time: str, grade: Grade) -> None:
     end = end_of(pod(ended(1), container=LIVENESS), [SCHEDULED, event("Killing", FAILED, event_time, "app")])

@@ -15,6 +15,7 @@ from tests.features import around
 from tests.objects import make_pod, raw_container, raw_sidecar
 from tests.podrules.node.eviction.building import configuration, node_memory, pod, stats, summary
 from tests.restated.eviction_manager import ManagerConfig, ManagerState, Pass, admit, eviction_grace_period, synchronize
+from tests.table import table
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PODS = [pod("small"), pod("large"), pod("critical", 2_000_000_000)]
@@ -118,11 +119,7 @@ def test_Q6_condition_lasts_for_the_transition_period() -> None:
 
 def test_Q6_memory_is_reclaimed_before_disks() -> None:
     hard = {"evictionHard": {"nodefs.available": "10%", "memory.available": "1Gi"}}
-    measured = summary(
-        *USED,
-        memory=node_memory("1Mi"),
-        fs={"availableBytes": 1, "capacityBytes": 1000},
-    )
+    measured = summary(*USED, memory=node_memory("1Mi"), fs={"availableBytes": 1, "capacityBytes": 1000})
     state, done = synchronize(ManagerState(), _config(hard), PODS, measured, START)
     assert done.reclaim == "memory"
     assert state.conditions == (NodeCondition.DISK_PRESSURE, NodeCondition.MEMORY_PRESSURE)
@@ -185,10 +182,7 @@ def test_Q6_writable_layer_counts_only_on_node_disk(image_fs: bool, evicted: lis
     assert [name for name, _ in _evicted(done)] == evicted
 
 
-@pytest.mark.parametrize(
-    ("own", "maximum", "expected"),
-    [(30, 10, 10), (5, 10, 5), (None, 10, 10), (30, 0, 0)],
-)
+@pytest.mark.parametrize(("own", "maximum", "expected"), [(30, 10, 10), (5, 10, 5), (None, 10, 10), (30, 0, 0)])
 def test_Q6_grace_of_a_soft_eviction(own: int | None, maximum: int, expected: int) -> None:
     soft = _config(SOFT).thresholds[0]
     assert eviction_grace_period(make_pod(terminationGracePeriodSeconds=own), soft, maximum) == expected
@@ -197,16 +191,16 @@ def test_Q6_grace_of_a_soft_eviction(own: int | None, maximum: int, expected: in
 BEST_EFFORT, BURSTABLE = make_pod(), make_pod(requests={"memory": "1Mi"})
 
 
-@pytest.mark.parametrize(
-    ("coming", "conditions", "refused"),
-    [
-        pytest.param(BEST_EFFORT, (), False, id="no pressure"),
-        pytest.param(BEST_EFFORT, ("MemoryPressure",), True, id="BestEffort under memory pressure"),
-        pytest.param(BURSTABLE, ("MemoryPressure",), False, id="Burstable under memory pressure"),
-        pytest.param(BURSTABLE, ("DiskPressure",), True, id="Burstable under disk pressure"),
-        pytest.param(BURSTABLE, ("DiskPressure", "MemoryPressure"), True, id="Burstable under both"),
-        pytest.param(make_pod(priority=2_000_000_000), ("DiskPressure",), False, id="critical"),
-    ],
+@table(
+    "coming, conditions, refused",
+    {
+        "no pressure": (BEST_EFFORT, (), False),
+        "BestEffort under memory pressure": (BEST_EFFORT, ("MemoryPressure",), True),
+        "Burstable under memory pressure": (BURSTABLE, ("MemoryPressure",), False),
+        "Burstable under disk pressure": (BURSTABLE, ("DiskPressure",), True),
+        "Burstable under both": (BURSTABLE, ("DiskPressure", "MemoryPressure"), True),
+        "critical": (make_pod(priority=2_000_000_000), ("DiskPressure",), False),
+    },
 )
 def test_Q6_admission_under_pressure(coming: Pod, conditions: tuple[str, ...], refused: bool) -> None:
     said = admit(coming, [NodeCondition(condition) for condition in conditions])

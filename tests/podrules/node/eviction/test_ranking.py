@@ -14,6 +14,7 @@ from podrules.node.eviction.ranking import Comparator, Disks, EvictionPlace, ran
 from podrules.node.eviction.thresholds import Signal
 from tests.objects import raw_container
 from tests.podrules.node.eviction.building import amount, pod, stats
+from tests.table import table
 
 MEMORY, PIDS = Signal.MEMORY_AVAILABLE, Signal.PID_AVAILABLE
 NODE_FS, NODE_INODES = Signal.NODE_FS_AVAILABLE, Signal.NODE_FS_INODES_FREE
@@ -146,17 +147,17 @@ def test_Q6_inodes_that_count_on_a_disk(disks: Disks, signal: Signal, counted: i
     assert place.ranked.usage == counted
 
 
-@pytest.mark.parametrize(
-    ("source", "local"),
-    [
-        pytest.param({"emptyDir": {}}, True, id="emptyDir"),
-        pytest.param({"emptyDir": {"medium": "Memory"}}, False, id="emptyDir in memory"),
-        pytest.param({"hostPath": {"path": "/x"}}, True, id="hostPath"),
-        pytest.param({"configMap": {"name": "x"}}, True, id="configMap"),
-        pytest.param({"gitRepo": {"repository": "x"}}, True, id="gitRepo"),
-        pytest.param({"secret": {"secretName": "x"}}, False, id="secret"),
-        pytest.param({"persistentVolumeClaim": {"claimName": "x"}}, False, id="claim"),
-    ],
+@table(
+    "source, local",
+    {
+        "emptyDir": ({"emptyDir": {}}, True),
+        "emptyDir in memory": ({"emptyDir": {"medium": "Memory"}}, False),
+        "hostPath": ({"hostPath": {"path": "/x"}}, True),
+        "configMap": ({"configMap": {"name": "x"}}, True),
+        "gitRepo": ({"gitRepo": {"repository": "x"}}, True),
+        "secret": ({"secret": {"secretName": "x"}}, False),
+        "claim": ({"persistentVolumeClaim": {"claimName": "x"}}, False),
+    },
 )
 def test_Q6_volumes_on_the_nodes_disk(source: Mapping[str, Any], local: bool) -> None:
     places = _rank([pod("one", volumes=[{"name": "scratch", **source}])], [_on_disk("one", volume=7)], NODE_FS)
@@ -191,41 +192,31 @@ def test_Q6_inodes_are_ranked_less_the_request_of_bytes() -> None:
     assert places[1].ranked.over_request == 90_000 - (1 << 30)
 
 
-@pytest.mark.parametrize(
-    ("fields", "request_bytes"),
-    [
-        pytest.param({"containers": [raw_container(requests={"memory": "100"})]}, 100, id="container"),
-        pytest.param(
+@table(
+    "fields, request_bytes",
+    {
+        "container": ({"containers": [raw_container(requests={"memory": "100"})]}, 100),
+        "with overhead": (
             {"containers": [raw_container(requests={"memory": "100"})], "overhead": {"memory": "7"}},
             107,
-            id="with overhead",
         ),
-        pytest.param({"overhead": {"memory": "7"}}, 0, id="overhead alone does not count"),
-        pytest.param(
-            {
-                "containers": [raw_container(requests={"memory": "100"})],
-                "resources": {"requests": {"memory": "40"}},
-            },
+        "overhead alone does not count": ({"overhead": {"memory": "7"}}, 0),
+        "the pod's own request decides alone": (
+            {"containers": [raw_container(requests={"memory": "100"})], "resources": {"requests": {"memory": "40"}}},
             40,
-            id="the pod's own request decides alone",
         ),
-        pytest.param(
-            {
-                "containers": [raw_container(requests={"memory": "100"})],
-                "resources": {"limits": {"cpu": "1"}},
-            },
+        "and hides container requests that it lacks": (
+            {"containers": [raw_container(requests={"memory": "100"})], "resources": {"limits": {"cpu": "1"}}},
             0,
-            id="and hides container requests that it lacks",
         ),
-        pytest.param(
+        "init container": (
             {
                 "containers": [raw_container(requests={"memory": "100"})],
                 "initContainers": [raw_container("init", requests={"memory": "300"})],
             },
             300,
-            id="init container",
         ),
-    ],
+    },
 )
 def test_Q6_request_that_usage_is_compared_to(fields: Mapping[str, Any], request_bytes: int) -> None:
     (place,) = _rank([pod("one", **fields)], [stats("one", "1")])

@@ -19,6 +19,7 @@ from podrules.node.eviction.thresholds import (
     with_container_fs,
 )
 from tests.podrules.node.eviction.building import configuration
+from tests.table import table
 
 MEMORY, PODS_MEMORY = Signal.MEMORY_AVAILABLE, Signal.ALLOCATABLE_MEMORY_AVAILABLE
 NODE_FS, NODE_INODES = Signal.NODE_FS_AVAILABLE, Signal.NODE_FS_INODES_FREE
@@ -41,11 +42,11 @@ def _parsed(**fields: Any) -> tuple[Threshold, ...]:
     return parse_threshold_config(configuration(**{"enforceNodeAllocatable": [], "evictionHard": {}, **fields}))
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        pytest.param({}, (), id="no values"),
-        pytest.param(
+@table(
+    "fields, expected",
+    {
+        "no values": ({}, ()),
+        "all memory eviction values": (
             {
                 "enforceNodeAllocatable": ["pods"],
                 "evictionHard": {"memory.available": "150Mi"},
@@ -58,9 +59,8 @@ def _parsed(**fields: Any) -> tuple[Threshold, ...]:
                 Threshold(MEMORY, at("300Mi"), HALF_A_MINUTE, at("0")),
                 Threshold(PODS_MEMORY, at("150Mi"), min_reclaim=at("0")),
             ),
-            id="all memory eviction values",
         ),
-        pytest.param(
+        "all memory eviction values in percentages": (
             {
                 "evictionHard": {"memory.available": "10%"},
                 "evictionSoft": {"memory.available": "30%"},
@@ -71,9 +71,8 @@ def _parsed(**fields: Any) -> tuple[Threshold, ...]:
                 Threshold(MEMORY, share(TEN), min_reclaim=share(FIVE)),
                 Threshold(MEMORY, share(THIRTY), HALF_A_MINUTE, share(FIVE)),
             ),
-            id="all memory eviction values in percentages",
         ),
-        pytest.param(
+        "disk eviction values": (
             {
                 "evictionHard": {"imagefs.available": "150Mi", "nodefs.available": "100Mi"},
                 "evictionSoft": {"imagefs.available": "300Mi", "nodefs.available": "200Mi"},
@@ -86,119 +85,89 @@ def _parsed(**fields: Any) -> tuple[Threshold, ...]:
                 Threshold(IMAGE_FS, at("300Mi"), HALF_A_MINUTE, at("2Gi")),
                 Threshold(NODE_FS, at("200Mi"), HALF_A_MINUTE, at("1Gi")),
             ),
-            id="disk eviction values",
         ),
-        pytest.param(
+        "inode eviction values": (
             {"evictionHard": {"imagefs.inodesFree": "150Mi"}},
             (Threshold(IMAGE_INODES, at("150Mi")),),
-            id="inode eviction values",
         ),
-        pytest.param(
+        "disable via 0%": (
             {"evictionHard": {"memory.available": "0%"}, "evictionSoft": {"memory.available": "0%"}},
             (),
-            id="disable via 0%",
         ),
-        pytest.param(
+        "disable via 100%": (
             {"evictionHard": {"memory.available": "100%"}, "evictionSoft": {"memory.available": "100%"}},
             (),
-            id="disable via 100%",
         ),
-        pytest.param(
+        "only these two spellings disable": (
             {"evictionHard": {"memory.available": "0.0%", "nodefs.available": "100.0%"}},
             (Threshold(MEMORY, share(0)), Threshold(NODE_FS, share(1))),
-            id="only these two spellings disable",
         ),
-    ],
+    },
 )
 def test_Q6_parse_threshold_config(fields: dict[str, Any], expected: tuple[Threshold, ...]) -> None:
     assert _parsed(**fields) == expected
 
 
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        pytest.param(
+@table(
+    "fields, problem",
+    {
+        "invalid-signal": (
             {"evictionHard": {"mem.available": "150Mi"}},
             r"evictionHard\[mem.available\]: no such eviction signal; use one of: memory.available, ",
-            id="invalid-signal",
         ),
-        pytest.param(
+        "hard-signal-negative": (
             {"evictionHard": {"memory.available": "-150Mi"}},
             r"evictionHard\[memory.available\]: -150Mi is not positive; 0% means no threshold",
-            id="hard-signal-negative",
         ),
-        pytest.param({"evictionHard": {"memory.available": "0"}}, "0 is not positive", id="hard-signal-zero"),
-        pytest.param(
+        "hard-signal-zero": ({"evictionHard": {"memory.available": "0"}}, "0 is not positive"),
+        "hard-signal-negative-percentage": (
             {"evictionHard": {"memory.available": "-15%"}},
             "-15% is not between 0% and 100%",
-            id="hard-signal-negative-percentage",
         ),
-        pytest.param(
+        "hard-signal-percentage-greater-than-100%": (
             {"evictionHard": {"memory.available": "150%"}},
             "150% is not between",
-            id="hard-signal-percentage-greater-than-100%",
         ),
-        pytest.param(
+        "hard-signal-empty-eviction-value": (
             {"evictionHard": {"memory.available": ""}},
             r"evictionHard\[memory.available\]: '' is not a quantity",
-            id="hard-signal-empty-eviction-value",
         ),
-        pytest.param(
+        "soft-signal-negative": (
             {"evictionSoft": {"memory.available": "-150Mi"}},
             r"evictionSoft\[memory.available\]: -150Mi is not positive",
-            id="soft-signal-negative",
         ),
-        pytest.param(
+        "valid-and-invalid-signal": (
             {"evictionHard": {"memory.available": "150Mi", "invalid.foo": "150Mi"}},
             "invalid.foo",
-            id="valid-and-invalid-signal",
         ),
-        pytest.param(
+        "soft-no-grace-period": (
             {"evictionSoft": {"memory.available": "150Mi"}},
             r"evictionSoftGracePeriod\[memory.available\] is missing",
-            id="soft-no-grace-period",
         ),
-        pytest.param(
-            {
-                "evictionSoft": {"memory.available": "150Mi"},
-                "evictionSoftGracePeriod": {"memory.available": "-30s"},
-            },
+        "soft-negative-grace-period": (
+            {"evictionSoft": {"memory.available": "150Mi"}, "evictionSoftGracePeriod": {"memory.available": "-30s"}},
             "-30s is negative",
-            id="soft-negative-grace-period",
         ),
-        pytest.param(
-            {
-                "evictionSoft": {"memory.available": "150Mi"},
-                "evictionSoftGracePeriod": {"memory.available": "soon"},
-            },
+        "soft-grace-period-that-is-none": (
+            {"evictionSoft": {"memory.available": "150Mi"}, "evictionSoftGracePeriod": {"memory.available": "soon"}},
             "'soon' is not a duration",
-            id="soft-grace-period-that-is-none",
         ),
-        pytest.param(
-            {"evictionMinimumReclaim": {"memory.available": "-300Mi"}}, "-300Mi is negative", id="negative-reclaim"
-        ),
-        pytest.param(
+        "negative-reclaim": ({"evictionMinimumReclaim": {"memory.available": "-300Mi"}}, "-300Mi is negative"),
+        "min-reclaim-invalid-signal": (
             {"evictionMinimumReclaim": {"mem.available": "300Mi"}},
             r"evictionMinimumReclaim\[mem.available\]: no such",
-            id="min-reclaim-invalid-signal",
         ),
-        pytest.param(
-            {"evictionMinimumReclaim": {"memory.available": ""}}, "'' is not a quantity", id="min-reclaim-empty-value"
-        ),
-        pytest.param(
+        "min-reclaim-empty-value": ({"evictionMinimumReclaim": {"memory.available": ""}}, "'' is not a quantity"),
+        "min-reclaim-negative-percentage": (
             {"evictionMinimumReclaim": {"memory.available": "-15%"}},
             "-15% is not positive",
-            id="min-reclaim-negative-percentage",
         ),
-        pytest.param(
+        "min-reclaim-invalid-percentage": (
             {"evictionMinimumReclaim": {"memory.available": "10..5%"}},
             "'10..5%' is not a percentage: write e.g. 10%",
-            id="min-reclaim-invalid-percentage",
         ),
-        pytest.param(
-            {"evictionHard": {"memory.available": "1e99%"}}, "'1e99%' is out of range", id="percentage-beyond-float32"
-        ),
-    ],
+        "percentage-beyond-float32": ({"evictionHard": {"memory.available": "1e99%"}}, "'1e99%' is out of range"),
+    },
 )
 def test_Q6_invalid_thresholds_are_refused(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(ThresholdConfigError, match=problem):
@@ -232,18 +201,17 @@ _AS_NODE_FS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("image_fs", "container_fs", "expected"),
-    [
-        pytest.param(False, False, _AS_NODE_FS, id="single filesystem"),
-        pytest.param(
+@table(
+    "image_fs, container_fs, expected",
+    {
+        "single filesystem": (False, False, _AS_NODE_FS),
+        "image filesystem": (
             True,
             False,
             {Threshold(CONTAINER_FS, at("300Mi")), Threshold(CONTAINER_INODES, at("3k"))},
-            id="image filesystem",
         ),
-        pytest.param(True, True, _AS_NODE_FS, id="container filesystem and image filesystem apart"),
-    ],
+        "container filesystem and image filesystem apart": (True, True, _AS_NODE_FS),
+    },
 )
 def test_Q6_containerfs_gets_thresholds_of_shared_disk(
     image_fs: bool, container_fs: bool, expected: set[Threshold]

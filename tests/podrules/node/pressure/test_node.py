@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from podrules.api.features import REFERENCE
 from podrules.api.model.decode import from_object
 from podrules.api.model.kubelet import KubeletConfiguration, Summary
@@ -27,6 +25,7 @@ from podrules.node.pressure.node import (
 from podrules.node.pressure.usage import NO_USAGE, NodeUsage, UsageSource, usage_from_metrics, usage_from_summary
 from tests.objects import make_node, make_pod, raw_container, raw_node, raw_sidecar
 from tests.podrules.node.eviction.building import amount, configuration, node_memory, stats, summary
+from tests.table import table
 
 MI, GI = 1 << 20, 1 << 30
 NODE = make_node("node-1", capacity={"memory": "8Gi"}, allocatable={"memory": "7Gi"})
@@ -122,13 +121,13 @@ def test_Q3_containers_that_run_are_candidates() -> None:
     assert {name for _, name in _names(_order(_pressure([pod], measured), OOMScope.GLOBAL))} == {"init", "debugger"}
 
 
-@pytest.mark.parametrize(
-    ("status", "measured", "expected"),
-    [
-        pytest.param({}, {}, 0, id="none"),
-        pytest.param({"nodeInfo": {"swap": {"capacity": 4096}}}, {}, 4096, id="as the node says"),
-        pytest.param({}, {"swap": {"swapAvailableBytes": 60, "swapUsageBytes": 4}}, 64, id="as it was measured"),
-    ],
+@table(
+    "status, measured, expected",
+    {
+        "none": ({}, {}, 0),
+        "as the node says": ({"nodeInfo": {"swap": {"capacity": 4096}}}, {}, 4096),
+        "as it was measured": ({}, {"swap": {"swapAvailableBytes": 60, "swapUsageBytes": 4}}, 64),
+    },
 )
 def test_Q3_swap_of_the_machine_is_part_of_the_total(
     status: dict[str, Any], measured: dict[str, Any], expected: int
@@ -138,23 +137,17 @@ def test_Q3_swap_of_the_machine_is_part_of_the_total(
     assert _order(pressure, OOMScope.GLOBAL).swap == expected
 
 
-@pytest.mark.parametrize(
-    ("config", "memory", "assumed"),
-    [
-        pytest.param(
+@table(
+    "config, memory, assumed",
+    {
+        "capacity less what is reserved": (
             configuration(kubeReserved={"memory": "1Gi"}, systemReserved={"memory": "512Mi"}),
             8 * GI - GI - 512 * MI,
             False,
-            id="capacity less what is reserved",
         ),
-        pytest.param(
-            configuration(kubeReserved={"memory": "1Gi"}, enforceNodeAllocatable=["none"]),
-            8 * GI,
-            False,
-            id="not enforced",
-        ),
-        pytest.param(None, 7 * GI + 100 * MI, True, id="not known: allocatable and the default threshold"),
-    ],
+        "not enforced": (configuration(kubeReserved={"memory": "1Gi"}, enforceNodeAllocatable=["none"]), 8 * GI, False),
+        "not known: allocatable and the default threshold": (None, 7 * GI + 100 * MI, True),
+    },
 )
 def test_Q3_limit_of_all_pods_where_it_is_not_measured(
     config: KubeletConfiguration | None, memory: int, assumed: bool
@@ -163,15 +156,15 @@ def test_Q3_limit_of_all_pods_where_it_is_not_measured(
     assert (order.memory, order.memory_assumed) == (memory, assumed)
 
 
-@pytest.mark.parametrize(
-    ("config", "expected"),
-    [
-        pytest.param(None, None, id="not known"),
-        pytest.param(configuration(), True, id="cgroup v2 is required since 1.35"),
-        pytest.param(configuration(failCgroupV1=False), None, id="v1 is allowed"),
-        pytest.param(configuration(singleProcessOOMKill=True), False, id="switched off"),
-        pytest.param(configuration(singleProcessOOMKill=False, failCgroupV1=False), True, id="switched on"),
-    ],
+@table(
+    "config, expected",
+    {
+        "not known": (None, None),
+        "cgroup v2 is required since 1.35": (configuration(), True),
+        "v1 is allowed": (configuration(failCgroupV1=False), None),
+        "switched off": (configuration(singleProcessOOMKill=True), False),
+        "switched on": (configuration(singleProcessOOMKill=False, failCgroupV1=False), True),
+    },
 )
 def test_Q3_whether_a_whole_container_dies(config: KubeletConfiguration | None, expected: bool | None) -> None:
     assert _pressure([], config=config).oom_group is expected
@@ -181,18 +174,14 @@ _FS = {"capacityBytes": 1000, "availableBytes": 500, "inodes": 100, "inodesFree"
 _OTHER_FS = {**_FS, "capacityBytes": 2000, "availableBytes": 100}
 
 
-@pytest.mark.parametrize(
-    ("runtime", "disks", "signals"),
-    [
-        pytest.param({}, Disks(), {"nodefs"}, id="not known"),
-        pytest.param({"imageFs": _FS, "containerFs": _FS}, Disks(), {"nodefs"}, id="one"),
-        pytest.param(
-            {"imageFs": _OTHER_FS, "containerFs": _OTHER_FS}, Disks(image_fs=True), {"nodefs", "imagefs"}, id="images"
-        ),
-        pytest.param(
-            {"imageFs": _OTHER_FS, "containerFs": _FS}, Disks(True, True), {"nodefs", "imagefs"}, id="layers apart"
-        ),
-    ],
+@table(
+    "runtime, disks, signals",
+    {
+        "not known": ({}, Disks(), {"nodefs"}),
+        "one": ({"imageFs": _FS, "containerFs": _FS}, Disks(), {"nodefs"}),
+        "images": ({"imageFs": _OTHER_FS, "containerFs": _OTHER_FS}, Disks(image_fs=True), {"nodefs", "imagefs"}),
+        "layers apart": ({"imageFs": _OTHER_FS, "containerFs": _FS}, Disks(True, True), {"nodefs", "imagefs"}),
+    },
 )
 def test_Q6_disks_are_distinguished_by_size(runtime: dict[str, Any], disks: Disks, signals: set[str]) -> None:
     pressure = _pressure([_pod("one")], summary(stats("one"), fs=_FS, runtime=runtime))

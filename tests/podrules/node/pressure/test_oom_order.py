@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise, permutations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from podrules.node.pressure.oom_order import (
     proc_oom_score_before_5_9,
     rank_oom,
 )
+from tests.table import table
 
 MI, GI = 1 << 20, 1 << 30
 TOTAL = 24684096 // 4
@@ -27,22 +27,22 @@ def candidate(name: str, adj: int, used: int | None, swap: int = 0) -> OOMCandid
     return OOMCandidate("shop", name, "app", adj, used, swap)
 
 
-@pytest.mark.parametrize(
-    ("used", "adj", "total", "badness", "shown", "shown_before"),
-    [
-        pytest.param(0, 0, 1_000_000, 0, 666, 0, id="nothing used"),
-        pytest.param(250_000, 0, 1_000_000, 250_000, 833, 250, id="a quarter"),
-        pytest.param(1_000_000, 0, 1_000_000, 1_000_000, 1333, 1000, id="everything"),
-        pytest.param(0, 1000, 1_000_000, 1_000_000, 1333, 1000, id="BestEffort"),
-        pytest.param(1_000_000, 1000, 1_000_000, 2_000_000, 2000, 2000, id="BestEffort with all memory"),
-        pytest.param(0, -997, 1_000_000, -997_000, 2, 0, id="Guaranteed"),
-        pytest.param(100_000, -997, 1_000_000, -897_000, 68, 0, id="Guaranteed that uses a tenth"),
-        pytest.param(0, -999, 1_000_000, -999_000, 0, 0, id="kubelet"),
-        pytest.param(5, -1000, 1_000_000, None, 0, 0, id="never killed"),
-        pytest.param(0, 1, 1_999, 1, 666, 0, id="adj counts whole thousandths of the total only"),
-        pytest.param(1, -1, 1_999, 0, 666, 0, id="truncated towards zero"),
-        pytest.param(0, -3, 1_999, -3, 666, 0, id="also below zero"),
-    ],
+@table(
+    "used, adj, total, badness, shown, shown_before",
+    {
+        "nothing used": (0, 0, 1_000_000, 0, 666, 0),
+        "a quarter": (250_000, 0, 1_000_000, 250_000, 833, 250),
+        "everything": (1_000_000, 0, 1_000_000, 1_000_000, 1333, 1000),
+        "BestEffort": (0, 1000, 1_000_000, 1_000_000, 1333, 1000),
+        "BestEffort with all memory": (1_000_000, 1000, 1_000_000, 2_000_000, 2000, 2000),
+        "Guaranteed": (0, -997, 1_000_000, -997_000, 2, 0),
+        "Guaranteed that uses a tenth": (100_000, -997, 1_000_000, -897_000, 68, 0),
+        "kubelet": (0, -999, 1_000_000, -999_000, 0, 0),
+        "never killed": (5, -1000, 1_000_000, None, 0, 0),
+        "adj counts whole thousandths of the total only": (0, 1, 1_999, 1, 666, 0),
+        "truncated towards zero": (1, -1, 1_999, 0, 666, 0),
+        "also below zero": (0, -3, 1_999, -3, 666, 0),
+    },
 )
 def test_Q3_both_scales(used: int, adj: int, total: int, badness: int | None, shown: int, shown_before: int) -> None:
     assert oom_badness(used, adj, total) == badness
@@ -50,16 +50,16 @@ def test_Q3_both_scales(used: int, adj: int, total: int, badness: int | None, sh
     assert proc_oom_score_before_5_9(used, adj, total) == shown_before
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "separator"),
-    [
-        pytest.param((1000, 7), (985, 7), OOMSeparator.ADJ, id="adj alone"),
-        pytest.param((985, 9), (985, 7), OOMSeparator.USAGE, id="usage alone"),
-        pytest.param((1000, 9), (985, 7), OOMSeparator.BOTH, id="both"),
-        pytest.param((1000, 7), (985, 9), OOMSeparator.ADJ_DESPITE_USAGE, id="adj outweighs"),
-        pytest.param((985, 900), (1000, 7), OOMSeparator.USAGE_DESPITE_ADJ, id="usage outweighs"),
-        pytest.param((985, 7), (985, 7), None, id="nothing"),
-    ],
+@table(
+    "first, second, separator",
+    {
+        "adj alone": ((1000, 7), (985, 7), OOMSeparator.ADJ),
+        "usage alone": ((985, 9), (985, 7), OOMSeparator.USAGE),
+        "both": ((1000, 9), (985, 7), OOMSeparator.BOTH),
+        "adj outweighs": ((1000, 7), (985, 9), OOMSeparator.ADJ_DESPITE_USAGE),
+        "usage outweighs": ((985, 900), (1000, 7), OOMSeparator.USAGE_DESPITE_ADJ),
+        "nothing": ((985, 7), (985, 7), None),
+    },
 )
 def test_Q3_deciding_term_between_neighbours(
     first: tuple[int, int], second: tuple[int, int], separator: OOMSeparator | None
