@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -45,170 +46,128 @@ def _sidecar(name: str, memory: str) -> Object:
     return raw_sidecar(name, requests={"memory": memory}, limits={"memory": ABOVE_EIGHTH})
 
 
-def _init_and(*more: Object) -> list[Object]:
-    return [_asking("init-container", EIGHTH), *more]
+def _mixed(*init: Object, init_container: str | None = EIGHTH, **apps: str) -> Pod:
+    """Containers with these requests of memory, an init container and sidecars."""
+    first = [] if init_container is None else [_asking("init-container", init_container)]
+    return make_pod(containers=[_asking(*app) for app in apps.items()], initContainers=[*first, *init])
+
+
+def _critical(name: str, **more: Any) -> Pod:
+    priority = {SYSTEM_CLUSTER_CRITICAL: 2_000_000_000, SYSTEM_NODE_CRITICAL: 2_000_001_000}[name]
+    return make_pod(priority=priority, priorityClassName=name, **more)
+
+
+CPU_AND_MEMORY = {"memory": "10G", "cpu": "5m"}
 
 
 @table(
     "pod, capacity, expected",
     {
-        "cpu-limit": (make_pod(limits={"cpu": "10"}), 4_000_000_000, {"app": 999}),
-        "memory-limit-cpu-request": (make_pod(requests={"cpu": "0"}, limits={"memory": "10G"}), STANDARD, {"app": 999}),
-        "zero-memory-limit": (make_pod(limits={"memory": "0"}), 7_230_457_451, {"app": 1000}),
-        "no-request-limit": (make_pod(), 4_000_000_000, {"app": 1000}),
-        "equal-request-limit-cpu-memory": (
-            make_pod(requests={"memory": "10G", "cpu": "5m"}, limits={"memory": "10G", "cpu": "5m"}),
-            123_456_789,
-            {"app": -997},
-        ),
+        "cpu-limit": (make_pod(limits={"cpu": "10"}), 4_000_000_000, 999),
+        "memory-limit-cpu-request": (make_pod(requests={"cpu": "0"}, limits={"memory": "10G"}), STANDARD, 999),
+        "zero-memory-limit": (make_pod(limits={"memory": "0"}), 7_230_457_451, 1000),
+        "no-request-limit": (make_pod(), 4_000_000_000, 1000),
+        "equal-request-limit-cpu-memory": (make_pod(requests=CPU_AND_MEMORY, limits=CPU_AND_MEMORY), 123_456_789, -997),
         "cpu-unlimited-memory-limited-with-requests": (
             make_pod(requests={"memory": HALF, "cpu": "5m"}, limits={"memory": "10G"}),
             STANDARD,
-            {"app": 500},
+            500,
         ),
-        "request-no-limit": (make_pod(requests={"memory": str(STANDARD - 1), "cpu": "5m"}), STANDARD, {"app": 3}),
-        "cluster-critical": (
-            make_pod(priority=2_000_000_000, priorityClassName=SYSTEM_CLUSTER_CRITICAL),
-            4_000_000_000,
-            {"app": 1000},
-        ),
-        "node-critical": (
-            make_pod(priority=2_000_001_000, priorityClassName=SYSTEM_NODE_CRITICAL),
-            4_000_000_000,
-            {"app": -997},
-        ),
-        "burstable-unique-container-pod": (
-            make_pod(requests={"memory": EIGHTH}, limits={"memory": ABOVE_EIGHTH}),
-            STANDARD,
-            {"app": 875},
-        ),
-        "burstable-mixed-unique-main-container-pod": (
-            make_pod(containers=[_asking("main-1", EIGHTH)], initContainers=_init_and()),
-            STANDARD,
-            {"main-1": 875, "init-container": 875},
-        ),
+        "request-no-limit": (make_pod(requests={"memory": str(STANDARD - 1), "cpu": "5m"}), STANDARD, 3),
+        "cluster-critical": (_critical(SYSTEM_CLUSTER_CRITICAL), 4_000_000_000, 1000),
+        "node-critical": (_critical(SYSTEM_NODE_CRITICAL), 4_000_000_000, -997),
+        "burstable-unique-container-pod": (make_pod(containers=[_asking("app", EIGHTH)]), STANDARD, 875),
+        "a request beyond the node": (make_pod(containers=[_asking("app", "3G", limit="4G")]), 2_000_000_000, 3),
+        "a request of one byte": (make_pod(requests={"memory": "1"}), STANDARD, 999),
+    },
+)
+def test_Q2_adj_of_a_container(pod: Pod, capacity: int, expected: int) -> None:
+    assert _adjs(pod, capacity) == {"app": expected}
+
+
+@table(
+    "pod, expected",
+    {
+        "burstable-mixed-unique-main-container-pod": (_mixed(main=EIGHTH), {"main": 875, "init-container": 875}),
         "burstable-mixed-multi-container-small-sidecar-pod": (
-            make_pod(containers=[_asking("main-1", EIGHTH)], initContainers=_init_and(_sidecar("sidecar", TWENTIETH))),
-            STANDARD,
-            {"main-1": 875, "init-container": 875, "sidecar": 875},
+            _mixed(_sidecar("sidecar", TWENTIETH), main=EIGHTH),
+            {"main": 875, "init-container": 875, "sidecar": 875},
         ),
         "burstable-mixed-multi-container-sample-request-pod": (
-            make_pod(containers=[_asking("main-1", EIGHTH)], initContainers=_init_and(_sidecar("sidecar", EIGHTH))),
-            STANDARD,
-            {"main-1": 875, "init-container": 875, "sidecar": 875},
+            _mixed(_sidecar("sidecar", EIGHTH), main=EIGHTH),
+            {"main": 875, "init-container": 875, "sidecar": 875},
         ),
         "burstable-mixed-multi-container-big-sidecar-container-pod": (
-            make_pod(containers=[_asking("main-1", EIGHTH)], initContainers=_init_and(_sidecar("sidecar", HALF))),
-            STANDARD,
-            {"main-1": 875, "init-container": 875, "sidecar": 500},
+            _mixed(_sidecar("sidecar", HALF), main=EIGHTH),
+            {"main": 875, "init-container": 875, "sidecar": 500},
         ),
         "the app container with the smallest request caps a sidecar": (
-            make_pod(
-                containers=[_asking("small", TWENTIETH), _asking("large", HALF)],
-                initContainers=[_sidecar("sidecar", "0")],
-            ),
-            STANDARD,
+            _mixed(_sidecar("sidecar", "0"), init_container=None, small=TWENTIETH, large=HALF),
             {"small": 950, "large": 500, "sidecar": 950},
         ),
         "an init container that ends is neither capped nor caps": (
-            make_pod(
-                containers=[_asking("main-1", EIGHTH)],
-                initContainers=[_asking("init-container", TWENTIETH), _sidecar("sidecar", "0")],
-            ),
-            STANDARD,
-            {"main-1": 875, "init-container": 950, "sidecar": 875},
+            _mixed(_sidecar("sidecar", "0"), init_container=TWENTIETH, main=EIGHTH),
+            {"main": 875, "init-container": 950, "sidecar": 875},
         ),
-        "a request beyond the node": (
-            make_pod(requests={"memory": "3G"}, limits={"memory": "4G"}),
-            2_000_000_000,
-            {"app": 3},
-        ),
-        "a request of one byte": (make_pod(requests={"memory": "1"}), STANDARD, {"app": 999}),
     },
 )
-def test_Q2_adj_of_containers(pod: Pod, capacity: int, expected: dict[str, int]) -> None:
-    assert _adjs(pod, capacity) == expected
+def test_Q2_adj_of_containers(pod: Pod, expected: dict[str, int]) -> None:
+    assert _adjs(pod, STANDARD) == expected
 
 
 GUARANTEED = {"requests": {"cpu": "5m", "memory": QUARTER}, "limits": {"cpu": "5m", "memory": QUARTER}}
 BURSTABLE = {"requests": {"cpu": "5m", "memory": QUARTER}, "limits": {"cpu": "5m", "memory": ABOVE_QUARTER}}
+LESS = BURSTABLE | {"requests": {"cpu": "5m", "memory": "2000000000"}}
+EMPTY, EQUAL = [raw_container("a"), raw_container("b")], [_asking(name, EIGHTH, limit=EIGHTH) for name in "ab"]
+UNEQUAL = [_asking("a", "1000000000"), _asking("b", "500000000"), _sidecar("sidecar", "200000000")]
 
 
 @table(
-    "resources, containers, init_containers, expected",
+    "resources, containers, expected",
     {
-        "guaranteed-pod-resources-no-container-resources": (
-            GUARANTEED,
-            [raw_container("a"), raw_container("b")],
-            [],
-            {"a": -997, "b": -997},
-        ),
-        "guaranteed-pod-resources-equal-container-resources": (
-            GUARANTEED,
-            [_asking("a", EIGHTH, limit=EIGHTH), _asking("b", EIGHTH, limit=EIGHTH)],
-            [],
-            {"a": -997, "b": -997},
-        ),
+        "guaranteed-pod-resources-no-container-resources": (GUARANTEED, EMPTY, {"a": -997, "b": -997}),
+        "guaranteed-pod-resources-equal-container-resources": (GUARANTEED, EQUAL, {"a": -997, "b": -997}),
         "guaranteed-pod-resources-unequal-container-requests": (
             GUARANTEED,
             [_asking("a", EIGHTH), raw_container("b")],
-            [],
             {"a": -997, "b": -997},
         ),
-        "burstable-pod-resources-no-container-resources": (
-            BURSTABLE,
-            [raw_container("a"), raw_container("b")],
-            [],
-            {"a": 750, "b": 750},
-        ),
-        "burstable-pod-resources-equal-container-requests": (
-            BURSTABLE,
-            [_asking("a", EIGHTH, limit=EIGHTH), _asking("b", EIGHTH, limit=EIGHTH)],
-            [],
-            {"a": 750, "b": 750},
-        ),
+        "burstable-pod-resources-no-container-resources": (BURSTABLE, EMPTY, {"a": 750, "b": 750}),
+        "burstable-pod-resources-equal-container-requests": (BURSTABLE, EQUAL, {"a": 750, "b": 750}),
         "burstable-pod-resources-unequal-container-requests": (
             BURSTABLE,
             [_asking("a", EIGHTH, limit=EIGHTH), raw_container("b")],
-            [],
             {"a": 625, "b": 875},
         ),
         "burstable-pod-resources-no-container-resources-with-sidecar": (
             BURSTABLE,
-            [raw_container("a")],
-            [raw_sidecar()],
+            [raw_container("a"), raw_sidecar()],
             {"a": 750, "sidecar": 750},
         ),
         "burstable-pod-resources-equal-container-requests-with-sidecar": (
             BURSTABLE,
-            [_asking("a", EIGHTH)],
-            [_sidecar("sidecar", EIGHTH)],
+            [_asking("a", EIGHTH), _sidecar("sidecar", EIGHTH)],
             {"a": 750, "sidecar": 750},
         ),
         "burstable-pod-resources-unequal-container-requests-with-sidecar": (
-            {"requests": {"cpu": "5m", "memory": "2000000000"}, "limits": {"cpu": "5m", "memory": ABOVE_QUARTER}},
-            [_asking("a", "1000000000"), _asking("b", "500000000")],
-            [_sidecar("sidecar", "200000000")],
+            LESS,
+            UNEQUAL,
             {"a": 725, "b": 850, "sidecar": 850},
         ),
-        "no memory at pod level: nothing to spread": (
-            {"requests": {"cpu": "1"}},
-            [_asking("a", EIGHTH)],
-            [],
-            {"a": 750},
-        ),
+        "no memory at pod level: nothing to spread": ({"requests": {"cpu": "1"}}, [_asking("a", EIGHTH)], {"a": 750}),
         "containers ask more than the pod: nothing is left to spread": (
             {"requests": {"memory": EIGHTH}},
             [_asking("a", QUARTER)],
-            [],
             {"a": 500},
         ),
     },
 )
 def test_Q2_pod_level_request_is_spread_over_containers(
-    resources: Object, containers: Sequence[Object], init_containers: Sequence[Object], expected: dict[str, int]
+    resources: Object, containers: Sequence[Object], expected: dict[str, int]
 ) -> None:
-    pod = make_pod(containers=containers, initContainers=init_containers, resources=resources)
+    apps = [one for one in containers if "restartPolicy" not in one]
+    sidecars = [one for one in containers if "restartPolicy" in one]
+    pod = make_pod(containers=apps, initContainers=sidecars, resources=resources)
     assert _adjs(pod, 4_000_000_000) == expected
 
 
@@ -218,29 +177,19 @@ def test_Q2_pod_level_request_counts_only_where_it_is_known() -> None:
     assert _adjs(pod, STANDARD, features=NO_POD_LEVEL) == {"app": 875}
 
 
+STATIC = {"annotations": {"kubernetes.io/config.source": "file"}}
+MIRROR = {"annotations": {"kubernetes.io/config.mirror": "hash"}}
+BY_NAME: Object = {"priorityClassName": SYSTEM_NODE_CRITICAL}
+
+
 @table(
     "pod, expected",
     {
-        "static pod of class system-node-critical": (
-            make_pod(
-                metadata={"annotations": {"kubernetes.io/config.source": "file"}},
-                priorityClassName=SYSTEM_NODE_CRITICAL,
-            ),
-            -997,
-        ),
-        "mirror pod of class system-node-critical": (
-            make_pod(
-                metadata={"annotations": {"kubernetes.io/config.mirror": "hash"}},
-                priorityClassName=SYSTEM_NODE_CRITICAL,
-            ),
-            -997,
-        ),
-        "class name without its priority": (
-            make_pod(priorityClassName=SYSTEM_NODE_CRITICAL, priority=1_999_999_999),
-            1000,
-        ),
-        "class name alone": (make_pod(priorityClassName=SYSTEM_NODE_CRITICAL), 1000),
-        "static pod of no class": (make_pod(metadata={"annotations": {"kubernetes.io/config.source": "file"}}), 1000),
+        "static pod of class system-node-critical": (make_pod(metadata=STATIC, **BY_NAME), -997),
+        "mirror pod of class system-node-critical": (make_pod(metadata=MIRROR, **BY_NAME), -997),
+        "class name without its priority": (make_pod(priority=1_999_999_999, **BY_NAME), 1000),
+        "class name alone": (make_pod(**BY_NAME), 1000),
+        "static pod of no class": (make_pod(metadata=STATIC), 1000),
         "priority without the class name": (make_pod(priority=2_000_001_000), 1000),
     },
 )
@@ -251,19 +200,13 @@ def test_Q2_node_critical_needs_class_and_criticality(pod: Pod, expected: int) -
 @table(
     "pod, expected",
     {
-        "the stored class counts": (
-            make_pod(requests={"memory": "1G"}, status={"qosClass": "Guaranteed"}),
-            {"app": -997},
-        ),
-        "BestEffort": (make_pod(), {"app": 1000}),
-        "node-critical": (
-            make_pod(requests={"memory": "1G"}, priority=2_000_001_000, priorityClassName=SYSTEM_NODE_CRITICAL),
-            {"app": -997},
-        ),
+        "the stored class counts": (make_pod(requests={"memory": "1G"}, status={"qosClass": "Guaranteed"}), -997),
+        "BestEffort": (make_pod(), 1000),
+        "node-critical": (_critical(SYSTEM_NODE_CRITICAL, requests={"memory": "1G"}), -997),
     },
 )
-def test_Q2_fixed_values_need_no_capacity(pod: Pod, expected: dict[str, int]) -> None:
-    assert _adjs(pod, None) == expected
+def test_Q2_fixed_values_need_no_capacity(pod: Pod, expected: int) -> None:
+    assert _adjs(pod, None) == {"app": expected}
 
 
 @pytest.mark.parametrize("capacity", [None, 0])
@@ -335,42 +278,31 @@ def test_Q2_terms_of_a_capped_sidecar() -> None:
     )
 
 
+def _with_sidecar(memory: str) -> Pod:
+    return make_pod(requests={"memory": "1G"}, initContainers=[raw_sidecar("side", requests={"memory": memory})])
+
+
 @table(
-    "pod, container, rule, formula, app_minimum",
+    "pod, container, rule, terms",
     {
-        "BURSTABLE_FLOOR": (make_pod(requests={"memory": "8G"}), "app", OOMRule.BURSTABLE_FLOOR, 0, None),
-        "BURSTABLE_CEILING": (make_pod(requests={"cpu": "1"}), "app", OOMRule.BURSTABLE_CEILING, 1000, None),
-        "a sidecar below the app minimum is not capped": (
-            make_pod(requests={"memory": "1G"}, initContainers=[raw_sidecar(requests={"memory": "2G"})]),
-            "sidecar",
-            OOMRule.BURSTABLE,
-            750,
-            875,
-        ),
-        "nor one that equals it": (
-            make_pod(requests={"memory": "1G"}, initContainers=[raw_sidecar(requests={"memory": "1G"})]),
-            "sidecar",
-            OOMRule.BURSTABLE,
-            875,
-            875,
-        ),
-        "exactly the floor": (make_pod(requests={"memory": "7976M"}), "app", OOMRule.BURSTABLE, 3, None),
-        "BEST_EFFORT": (make_pod(), "app", OOMRule.BEST_EFFORT, None, None),
-        "GUARANTEED": (make_pod(status={"qosClass": "Guaranteed"}), "app", OOMRule.GUARANTEED, None, None),
+        "BURSTABLE_FLOOR": (make_pod(requests={"memory": "8G"}), "app", OOMRule.BURSTABLE_FLOOR, (0, None)),
+        "BURSTABLE_CEILING": (make_pod(requests={"cpu": "1"}), "app", OOMRule.BURSTABLE_CEILING, (1000, None)),
+        "a sidecar below the app minimum is not capped": (_with_sidecar("2G"), "side", OOMRule.BURSTABLE, (750, 875)),
+        "nor one that equals it": (_with_sidecar("1G"), "side", OOMRule.BURSTABLE, (875, 875)),
+        "exactly the floor": (make_pod(requests={"memory": "7976M"}), "app", OOMRule.BURSTABLE, (3, None)),
+        "BEST_EFFORT": (make_pod(), "app", OOMRule.BEST_EFFORT, (None, None)),
+        "GUARANTEED": (make_pod(status={"qosClass": "Guaranteed"}), "app", OOMRule.GUARANTEED, (None, None)),
         "NODE_CRITICAL": (
             make_pod(priority=2_000_000_000, priorityClassName=SYSTEM_NODE_CRITICAL),
             "app",
             OOMRule.NODE_CRITICAL,
-            None,
-            None,
+            (None, None),
         ),
     },
 )
-def test_Q2_rule_that_decided(
-    pod: Pod, container: str, rule: OOMRule, formula: int | None, app_minimum: int | None
-) -> None:
+def test_Q2_rule_that_decided(pod: Pod, container: str, rule: OOMRule, terms: tuple[int | None, int | None]) -> None:
     score = _score(pod, container)
-    assert (score.rule, score.formula_value, score.app_minimum) == (rule, formula, app_minimum)
+    assert (score.rule, (score.formula_value, score.app_minimum)) == (rule, terms)
 
 
 def test_Q2_every_container_but_ephemeral_ones_is_listed() -> None:
@@ -388,43 +320,34 @@ def test_Q2_every_container_but_ephemeral_ones_is_listed() -> None:
     ]
 
 
-def _guaranteed(memory: str, cpu: str) -> Object:
-    return raw_container(requests={"cpu": cpu, "memory": memory}, limits={"cpu": cpu, "memory": memory})
+def _guaranteed(memory: str, cpu: str) -> Pod:
+    return make_pod(requests={"cpu": cpu, "memory": memory}, limits={"cpu": cpu, "memory": memory})
+
+
+MAIN_200 = raw_container("main", {"memory": "200Mi"})
 
 
 @table(
     "pod, expected",
     {
-        "Guaranteed 250m / 128Mi": (make_pod(containers=[_guaranteed("128Mi", "250m")]), {"app": -997}),
-        "Guaranteed 1m / 32Mi": (make_pod(containers=[_guaranteed("32Mi", "1m")]), {"app": -997}),
+        "Guaranteed 250m / 128Mi": (_guaranteed("128Mi", "250m"), {"app": -997}),
+        "Guaranteed 1m / 32Mi": (_guaranteed("32Mi", "1m"), {"app": -997}),
         "Burstable request 200Mi, its sidecar of 64Mi, its sibling without resources": (
             make_pod(
-                containers=[
-                    raw_container("main", requests={"memory": "200Mi"}, limits={"memory": "300Mi"}),
-                    raw_container("sibling"),
-                ],
+                containers=[_asking("main", "200Mi", limit="300Mi"), raw_container("sibling")],
                 initContainers=[raw_sidecar(requests={"memory": "64Mi"}, limits={"memory": "128Mi"})],
             ),
             {"main": 992, "sidecar": 998, "sibling": 999},
         ),
         "a sidecar of 10Mi beside a main container of 200Mi": (
-            make_pod(
-                containers=[raw_container("main", requests={"memory": "200Mi"})],
-                initContainers=[raw_sidecar(requests={"memory": "10Mi"})],
-            ),
+            make_pod(containers=[MAIN_200], initContainers=[raw_sidecar(requests={"memory": "10Mi"})]),
             {"main": 992, "sidecar": 992},
         ),
         "BestEffort": (make_pod(), {"app": 1000}),
-        "BestEffort with system-cluster-critical": (
-            make_pod(priority=2_000_000_000, priorityClassName=SYSTEM_CLUSTER_CRITICAL),
-            {"app": 1000},
-        ),
-        "system-node-critical, BestEffort": (
-            make_pod(priority=2_000_001_000, priorityClassName=SYSTEM_NODE_CRITICAL),
-            {"app": -997},
-        ),
+        "BestEffort with system-cluster-critical": (_critical(SYSTEM_CLUSTER_CRITICAL), {"app": 1000}),
+        "system-node-critical, BestEffort": (_critical(SYSTEM_NODE_CRITICAL), {"app": -997}),
         "system-node-critical, Burstable": (
-            make_pod(requests={"memory": "200Mi"}, priority=2_000_001_000, priorityClassName=SYSTEM_NODE_CRITICAL),
+            _critical(SYSTEM_NODE_CRITICAL, requests={"memory": "200Mi"}),
             {"app": -997},
         ),
     },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -52,27 +53,22 @@ def _sidecar(name: str, amount: str) -> Object:
     return raw_sidecar(name, requests={"cpu": amount}, limits={"cpu": amount})
 
 
+SIDECARS = [_sidecar("s1", "1"), _sidecar("s2", "2"), _sidecar("s3", "3")]
+
+
 @table(
     "init_containers, containers, expected",
     {
         "nil options, larger init container": ([_cpu("init", "4")], [_cpu("a", "1")], "4"),
         "nil options, larger containers": ([_cpu("init", "2")], [_cpu("a", "2"), _cpu("b", "3")], "5"),
         "restartable init container": ([_sidecar("restartable-init-1", "1")], [_cpu("a", "1")], "2"),
-        "multiple restartable init containers": (
-            [_cpu("init-1", "5"), _sidecar("s1", "1"), _sidecar("s2", "2"), _sidecar("s3", "3")],
-            [_cpu("a", "1")],
-            "7",
-        ),
+        "multiple restartable init containers": ([_cpu("init-1", "5"), *SIDECARS], [_cpu("a", "1")], "7"),
         "multiple restartable and regular init containers": (
-            [_cpu("init-1", "5"), _sidecar("s1", "1"), _sidecar("s2", "2"), _cpu("init-2", "5"), _sidecar("s3", "3")],
+            [_cpu("init-1", "5"), *SIDECARS[:2], _cpu("init-2", "5"), SIDECARS[2]],
             [_cpu("a", "1")],
             "8",
         ),
-        "restartable-init, init and regular": (
-            [_sidecar("s1", "10"), _cpu("init-1", "200")],
-            [_cpu("a", "100")],
-            "210",
-        ),
+        "restartable-init, init and regular": ([_sidecar("s1", "10"), _cpu("i", "200")], [_cpu("a", "100")], "210"),
     },
 )
 def test_Q4_phases_of_a_pod(init_containers: Sequence[Object], containers: Sequence[Object], expected: str) -> None:
@@ -173,106 +169,73 @@ LARGE = {"memory": "6Mi", "cpu": "8m"}
 HUGE_2MI, HUGE_1GI = "hugepages-2Mi", "hugepages-1Gi"
 
 
+GPU = "example.com/gpu"
+SIDE, INIT = raw_sidecar(requests=MEDIUM), raw_container("init", LARGE)
+PAGES = {"requests": {"cpu": "1", HUGE_2MI: "10Mi"}, "limits": {HUGE_2MI: "10Mi"}}
+OWN_PAGES = make_pod(requests={HUGE_2MI: "6Mi"}, limits={HUGE_2MI: "6Mi"}, resources=PAGES)
+OTHER_PAGES = make_pod(requests={"memory": "4Mi", HUGE_1GI: "1Gi"}, limits={HUGE_1GI: "1Gi"}, resources=PAGES)
+
+
+def _with_level(requests: Mapping[str, str], own: Mapping[str, str], *init: Object) -> Pod:
+    """A pod that requests this itself; ``own`` is what its container requests."""
+    return make_pod(requests=own, initContainers=init, resources={"requests": requests})
+
+
 @table(
-    "pod, options, expected",
+    "pod, expected",
     {
-        "pod level memory resource with SkipPodLevelResources true": (
-            make_pod(resources={"requests": {"memory": "2Mi"}}),
-            NO_POD_LEVEL,
-            {},
-        ),
-        "pod level memory resource with SkipPodLevelResources false": (
-            make_pod(resources={"requests": {"memory": "2Mi"}}),
-            DEFAULT,
-            {"memory": "2Mi"},
-        ),
-        "pod level memory and container level cpu resources with SkipPodLevelResources false": (
-            make_pod(requests={"cpu": "2m"}, resources={"requests": {"memory": "2Mi"}}),
-            DEFAULT,
+        "pod level memory resource": (_with_level({"memory": "2Mi"}, {}), {"memory": "2Mi"}),
+        "pod level memory and container level cpu resources": (
+            _with_level({"memory": "2Mi"}, {"cpu": "2m"}),
             {"memory": "2Mi", "cpu": "2m"},
         ),
-        "pod level unsupported resources set at both pod-level and container-level with SkipPodLevelResources false": (
-            make_pod(requests={"storage": "3Mi"}, resources={"requests": {"storage": "2Mi"}}),
-            DEFAULT,
+        "pod level unsupported resources set at both pod-level and container-level": (
+            _with_level({"storage": "2Mi"}, {"storage": "3Mi"}),
             {"storage": "3Mi"},
         ),
-        "pod level unsupported resources set at pod-level with SkipPodLevelResources false": (
-            make_pod(requests={"memory": "3Mi"}, resources={"requests": {"storage": "2Mi"}}),
-            DEFAULT,
+        "pod level unsupported resources set at pod-level": (
+            _with_level({"storage": "2Mi"}, {"memory": "3Mi"}),
             {"memory": "3Mi"},
         ),
-        "only container level resources set with SkipPodLevelResources false": (
-            make_pod(requests=SMALL, resources={}),
-            DEFAULT,
-            SMALL,
-        ),
-        "both container-level and pod-level resources set with SkipPodLevelResources false": (
-            make_pod(requests=SMALL, resources={"requests": LARGE}),
-            DEFAULT,
-            LARGE,
-        ),
-        "container-level resources and init container set with SkipPodLevelResources false": (
-            make_pod(requests=SMALL, initContainers=[raw_container("init", requests=MEDIUM)]),
-            DEFAULT,
+        "only container level resources set": (make_pod(requests=SMALL, resources={}), SMALL),
+        "both container-level and pod-level resources set": (_with_level(LARGE, SMALL), LARGE),
+        "container-level resources and init container set": (
+            make_pod(requests=SMALL, initContainers=[raw_container("init", MEDIUM)]),
             MEDIUM,
         ),
-        "container-level resources and sidecar container set with SkipPodLevelResources false": (
-            make_pod(requests=SMALL, initContainers=[raw_sidecar(requests=MEDIUM)]),
-            DEFAULT,
+        "container-level resources and sidecar container set": (
+            make_pod(requests=SMALL, initContainers=[SIDE]),
             {"memory": "8Mi", "cpu": "6m"},
         ),
-        "container-level resources, init and sidecar container set with SkipPodLevelResources false": (
-            make_pod(
-                requests=SMALL, initContainers=[raw_sidecar(requests=MEDIUM), raw_container("init", requests=LARGE)]
-            ),
-            DEFAULT,
+        "container-level resources, init and sidecar container set": (
+            make_pod(requests=SMALL, initContainers=[SIDE, INIT]),
             {"memory": "11Mi", "cpu": "12m"},
         ),
-        "pod-level resources, container-level resources, init and sidecar container set "
-        "with SkipPodLevelResources false": (
-            make_pod(
-                requests=SMALL,
-                initContainers=[raw_sidecar(requests=MEDIUM), raw_container("init", requests=LARGE)],
-                resources={"requests": {"memory": "15Mi", "cpu": "18m"}},
-            ),
-            DEFAULT,
+        "pod-level resources, container-level resources, init and sidecar container set": (
+            _with_level({"memory": "15Mi", "cpu": "18m"}, SMALL, SIDE, INIT),
             {"memory": "15Mi", "cpu": "18m"},
         ),
         "pod-level resources, hugepage request/limit single page size": (
             make_pod(resources={"requests": {"memory": "10Mi", HUGE_2MI: "2Mi"}, "limits": {HUGE_2MI: "2Mi"}}),
-            DEFAULT,
             {"memory": "10Mi", HUGE_2MI: "2Mi"},
         ),
-        "pod-level resources, container-level resources, hugepage request/limit single page size": (
-            make_pod(
-                requests={HUGE_2MI: "6Mi"},
-                limits={HUGE_2MI: "6Mi"},
-                resources={"requests": {"cpu": "1", HUGE_2MI: "10Mi"}, "limits": {HUGE_2MI: "10Mi"}},
-            ),
-            DEFAULT,
-            {"cpu": "1", HUGE_2MI: "10Mi"},
-        ),
-        "pod-level resources, container-level resources, hugepage request/limit multiple page sizes "
-        "between pod-level and container-level": (
-            make_pod(
-                requests={"memory": "4Mi", HUGE_1GI: "1Gi"},
-                limits={HUGE_1GI: "1Gi"},
-                resources={"requests": {"cpu": "1", HUGE_2MI: "10Mi"}, "limits": {HUGE_2MI: "10Mi"}},
-            ),
-            DEFAULT,
+        "both, hugepage request/limit single page size": (OWN_PAGES, {"cpu": "1", HUGE_2MI: "10Mi"}),
+        "both, hugepage request/limit multiple page sizes": (
+            OTHER_PAGES,
             {"cpu": "1", "memory": "4Mi", HUGE_2MI: "10Mi", HUGE_1GI: "1Gi"},
         ),
         "overhead comes on top of the pod level": (
             make_pod(resources={"requests": {"cpu": "1"}}, overhead={"cpu": "250m"}),
-            DEFAULT,
             {"cpu": "1250m"},
         ),
     },
 )
-def test_Q4_pod_level_requests_replace_the_sum(
-    pod: Pod, options: PodResourcesOptions, expected: Mapping[str, str]
-) -> None:
-    assert _texts(pod_requests(pod, options)) == expected
+def test_Q4_pod_level_requests_replace_the_sum(pod: Pod, expected: Mapping[str, str]) -> None:
+    assert _texts(pod_requests(pod)) == expected
+
+
+def test_Q4_pod_level_requests_may_be_skipped() -> None:
+    assert pod_requests(_with_level({"memory": "2Mi"}, {}), NO_POD_LEVEL) == {}
 
 
 def test_Q4_pod_level_limits_replace_the_sum() -> None:
@@ -285,46 +248,34 @@ def test_Q4_pod_level_limits_replace_the_sum() -> None:
     assert _texts(pod_limits(pod, NO_POD_LEVEL)) == {"cpu": "6", "memory": "1025Mi", "example.com/gpu": "1"}
 
 
-def _resized(
-    *, spec: str, actuated: str, allocated: str | None = None, infeasible: bool = False, sidecar: bool = False
-) -> Pod:
-    status = raw_container_status(
-        "resized", requests={"cpu": actuated}, allocatedResources={} if allocated is None else {"cpu": allocated}
-    )
-    if sidecar:
-        return make_pod(
+def _resized(spec: str, actuated: str, allocated: str | None = None, *, infeasible: bool = False) -> dict[str, Pod]:
+    """An app container and a sidecar that were resized so."""
+    granted = {} if allocated is None else {"cpu": allocated}
+    statuses = [raw_container_status("resized", {"cpu": actuated}, allocatedResources=granted)]
+    conditions = [INFEASIBLE] if infeasible else []
+    return {
+        "app": make_pod(
+            containers=[raw_container("resized", {"cpu": spec})],
+            status={"containerStatuses": statuses, "conditions": conditions},
+        ),
+        "sidecar": make_pod(
             containers=[],
             initContainers=[raw_sidecar("resized", requests={"cpu": spec})],
-            status={"initContainerStatuses": [status], "conditions": [INFEASIBLE] if infeasible else []},
-        )
-    return make_pod(
-        containers=[raw_container("resized", requests={"cpu": spec})],
-        status={"containerStatuses": [status], "conditions": [INFEASIBLE] if infeasible else []},
-    )
+            status={"initContainerStatuses": statuses, "conditions": conditions},
+        ),
+    }
 
 
 @table(
     "pod, expected, without_status",
     {
-        "resized, infeasible": (_resized(spec="4", actuated="2", infeasible=True), "2", "4"),
-        "resized, infeasible & in-progress": (
-            _resized(spec="6", actuated="2", allocated="4", infeasible=True),
-            "4",
-            "6",
-        ),
-        "resized, no resize status": (_resized(spec="4", actuated="2"), "4", "4"),
-        "scaled down, not yet actuated": (_resized(spec="1", actuated="2"), "2", "1"),
-        "allocated is the most": (_resized(spec="1", actuated="2", allocated="3"), "3", "1"),
-        "resized, restartable init container, infeasible": (
-            _resized(spec="4", actuated="2", infeasible=True, sidecar=True),
-            "2",
-            "4",
-        ),
-        "resized, restartable init container, no resize status": (
-            _resized(spec="4", actuated="2", sidecar=True),
-            "4",
-            "4",
-        ),
+        "resized, infeasible": (_resized("4", "2", infeasible=True)["app"], "2", "4"),
+        "resized, infeasible & in-progress": (_resized("6", "2", "4", infeasible=True)["app"], "4", "6"),
+        "resized, no resize status": (_resized("4", "2")["app"], "4", "4"),
+        "scaled down, not yet actuated": (_resized("1", "2")["app"], "2", "1"),
+        "allocated is the most": (_resized("1", "2", "3")["app"], "3", "1"),
+        "resized, restartable init container, infeasible": (_resized("4", "2", infeasible=True)["sidecar"], "2", "4"),
+        "resized, restartable init container, no resize status": (_resized("4", "2")["sidecar"], "4", "4"),
     },
 )
 def test_Q4_resize_counts_highest_of_three_requests(pod: Pod, expected: str, without_status: str) -> None:
@@ -333,16 +284,12 @@ def test_Q4_resize_counts_highest_of_three_requests(pod: Pod, expected: str, wit
 
 
 def test_Q4_resize_takes_the_maximum_of_three_for_each_resource() -> None:
+    reported = raw_container_status(
+        requests={"cpu": "10m", "memory": "30M", "ephemeral-storage": "20G"},
+        allocatedResources={"cpu": "20m", "memory": "10M", "ephemeral-storage": "30G"},
+    )
     pod = make_pod(
-        requests={"cpu": "30m", "memory": "20M", "ephemeral-storage": "10G"},
-        status={
-            "containerStatuses": [
-                raw_container_status(
-                    requests={"cpu": "10m", "memory": "30M", "ephemeral-storage": "20G"},
-                    allocatedResources={"cpu": "20m", "memory": "10M", "ephemeral-storage": "30G"},
-                )
-            ]
-        },
+        requests={"cpu": "30m", "memory": "20M", "ephemeral-storage": "10G"}, status={"containerStatuses": [reported]}
     )
     assert _texts(pod_requests(pod, USE_STATUS)) == {"cpu": "30m", "memory": "30M", "ephemeral-storage": "30G"}
 
@@ -443,26 +390,18 @@ RESIZED = raw_container_status(
 )
 
 
+ASKED, GRANTED = {"cpu": "1", "memory": "1Gi"}, {"cpu": "3", "memory": "1Gi", GPU: "1"}
+REPORTED = raw_container_status(requests={"cpu": "2"}, limits={"cpu": "4"})
+
+
 @table(
     "status, requests, limits",
     {
-        "nothing reported": ([], {"cpu": "1", "memory": "1Gi"}, {"cpu": "8"}),
-        "nothing granted": (
-            [raw_container_status(requests={"cpu": "2"}, limits={"cpu": "4"})],
-            {"cpu": "1", "memory": "1Gi"},
-            {"cpu": "8"},
-        ),
-        "requests that are granted, limits that are in force": (
-            [RESIZED],
-            {"cpu": "3", "memory": "1Gi", "example.com/gpu": "1"},
-            {"cpu": "4"},
-        ),
-        "limits that are not reported": (
-            [RESIZED | {"resources": None}],
-            {"cpu": "3", "memory": "1Gi", "example.com/gpu": "1"},
-            {"cpu": "8"},
-        ),
-        "another container": ([RESIZED | {"name": "other"}], {"cpu": "1", "memory": "1Gi"}, {"cpu": "8"}),
+        "nothing reported": ([], ASKED, {"cpu": "8"}),
+        "nothing granted": ([REPORTED], ASKED, {"cpu": "8"}),
+        "requests that are granted, limits that are in force": ([RESIZED], GRANTED, {"cpu": "4"}),
+        "limits that are not reported": ([RESIZED | {"resources": None}], GRANTED, {"cpu": "8"}),
+        "another container": ([RESIZED | {"name": "other"}], ASKED, {"cpu": "8"}),
     },
 )
 def test_Q4_pod_with_resources_granted_by_kubelet(
@@ -539,56 +478,37 @@ def test_Q4_how_the_scheduler_counts_by_version(minor: int, expected: PodResourc
 MI = 1024 * 1024
 
 
+HALF = {"cpu": "500m", "memory": "500M"}
+SCALARS = {HUGE_2MI: "4Mi", GPU: "2", "attachable-volumes-csi": "1"}
+NOT_COUNTED = {"unqualified": "7", f"requests.{GPU}": "7", "pods": "7"}
+
+
 @table(
     "pod, expected",
     {
-        "requestless container": (make_pod(), SchedulerRequest(0, 0, 0, {}, 100, 200 * MI)),
-        "1X container with requests": (
-            make_pod(requests={"cpu": "500m", "memory": "500M"}),
-            SchedulerRequest(500, 500_000_000, 0, {}, 500, 500_000_000),
-        ),
+        "requestless container": (make_pod(), (0, 0, 0, {}, 100, 200 * MI)),
+        "1X container with requests": (make_pod(requests=HALF), (500, 500_000_000, 0, {}, 500, 500_000_000)),
         "each container without requests counts": (
-            make_pod(containers=[raw_container("a", requests={"cpu": "500m", "memory": "500M"}), raw_container("b")]),
-            SchedulerRequest(500, 500_000_000, 0, {}, 600, 500_000_000 + 200 * MI),
+            make_pod(containers=[raw_container("a", HALF), raw_container("b")]),
+            (500, 500_000_000, 0, {}, 600, 500_000_000 + 200 * MI),
         ),
-        "a request of zero is a request": (
-            make_pod(requests={"cpu": "0", "memory": "0"}),
-            SchedulerRequest(0, 0, 0, {}, 0, 0),
-        ),
+        "a request of zero is a request": (make_pod(requests={"cpu": "0", "memory": "0"}), (0, 0, 0, {}, 0, 0)),
         "pod-level request of one resource": (
             make_pod(resources={"requests": {"cpu": "2"}}),
-            SchedulerRequest(2000, 0, 0, {}, 2000, 200 * MI),
+            (2000, 0, 0, {}, 2000, 200 * MI),
         ),
         "scalar resources are those that the scheduler counts by name": (
-            make_pod(
-                requests={
-                    "cpu": "1",
-                    "ephemeral-storage": "3Gi",
-                    "example.com/gpu": "2",
-                    "hugepages-2Mi": "4Mi",
-                    "attachable-volumes-csi": "1",
-                    "unqualified": "7",
-                    "requests.example.com/gpu": "7",
-                    "pods": "7",
-                }
-            ),
-            SchedulerRequest(
-                1000,
-                0,
-                3 * 1024 * MI,
-                {"example.com/gpu": 2, "hugepages-2Mi": 4 * MI, "attachable-volumes-csi": 1},
-                1000,
-                200 * MI,
-            ),
+            make_pod(requests={"cpu": "1", "ephemeral-storage": "3Gi", **SCALARS, **NOT_COUNTED}),
+            (1000, 0, 3 * 1024 * MI, {GPU: 2, HUGE_2MI: 4 * MI, "attachable-volumes-csi": 1}, 1000, 200 * MI),
         ),
         "fractions are rounded up, overhead counts": (
             make_pod(requests={"cpu": "0.1m", "memory": "0.5"}, overhead={"cpu": "250m", "memory": "64Mi"}),
-            SchedulerRequest(251, 64 * MI + 1, 0, {}, 251, 64 * MI + 1),
+            (251, 64 * MI + 1, 0, {}, 251, 64 * MI + 1),
         ),
     },
 )
-def test_Q4_resources_that_the_scheduler_accounts(pod: Pod, expected: SchedulerRequest) -> None:
-    assert scheduler_request(pod, REFERENCE) == expected
+def test_Q4_resources_that_the_scheduler_accounts(pod: Pod, expected: tuple[Any, ...]) -> None:
+    assert scheduler_request(pod, REFERENCE) == SchedulerRequest(*expected)
 
 
 LONGEST_PREFIX = ".".join(["a" * 60] * 4)
