@@ -199,102 +199,71 @@ def _limited(requests: Mapping[str, str], limits: Mapping[str, str] | None = Non
 SMALL_SHARES, LARGE_SHARES = 102, 204
 
 
+TINY, LITTLE = {"cpu": "10m", "memory": "50Mi"}, {"cpu": "50m", "memory": "100Mi"}
+EMPTY, ASKING = make_pod(), make_pod(requests=SMALL)
+BELOW, EQUAL = make_pod(requests=SMALL, limits=LARGE), make_pod(requests=SMALL, limits=SMALL)
+PARTLY = [_limited(SMALL, SMALL), _limited(SMALL)]
+OWN_BELOW, OWN_EQUAL = {"requests": SMALL, "limits": LARGE}, {"requests": SMALL, "limits": SMALL}
+SIDE = raw_sidecar(requests=SMALL, limits=LARGE)
+FREE, TUNING = {"enforce_cpu_limits": False}, {"cpu_period": TUNED}
+
+
+def _config(shares: int, quota: int, mebibytes: int, period: int = QUOTA_PERIOD) -> ResourceConfig:
+    return ResourceConfig(shares, quota, period, mebibytes * MI)
+
+
 @table(
-    "pod, enforced, period, expected",
+    "pod, options, expected",
     {
-        "besteffort": (make_pod(), True, QUOTA_PERIOD, ResourceConfig(2)),
-        "burstable-no-limits": (make_pod(requests=SMALL), True, QUOTA_PERIOD, ResourceConfig(SMALL_SHARES)),
-        "burstable-with-limits": (
-            make_pod(requests=SMALL, limits=LARGE),
-            True,
-            QUOTA_PERIOD,
-            ResourceConfig(SMALL_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
-        ),
-        "burstable-with-limits-no-cpu-enforcement": (
-            make_pod(requests=SMALL, limits=LARGE),
-            False,
-            QUOTA_PERIOD,
-            ResourceConfig(SMALL_SHARES, -1, QUOTA_PERIOD, 200 * MI),
-        ),
+        "besteffort": (EMPTY, {}, ResourceConfig(2)),
+        "burstable-no-limits": (ASKING, {}, ResourceConfig(SMALL_SHARES)),
+        "burstable-with-limits": (BELOW, {}, _config(SMALL_SHARES, 20_000, 200)),
+        "burstable-with-limits-no-cpu-enforcement": (BELOW, FREE, _config(SMALL_SHARES, -1, 200)),
         "burstable-partial-limits": (
             make_pod(containers=[_limited(SMALL, LARGE), _limited(SMALL)]),
-            True,
-            QUOTA_PERIOD,
+            {},
             ResourceConfig(LARGE_SHARES),
         ),
-        "burstable-with-limits-with-tuned-quota": (
-            make_pod(requests=SMALL, limits=LARGE),
-            True,
-            TUNED,
-            ResourceConfig(SMALL_SHARES, 1000, TUNED, 200 * MI),
-        ),
+        "burstable-with-limits-with-tuned-quota": (BELOW, TUNING, _config(SMALL_SHARES, 1000, 200, TUNED)),
         "burstable-with-limits-no-cpu-enforcement-with-tuned-quota": (
-            make_pod(requests=SMALL, limits=LARGE),
-            False,
-            TUNED,
-            ResourceConfig(SMALL_SHARES, -1, TUNED, 200 * MI),
+            BELOW,
+            FREE | TUNING,
+            _config(SMALL_SHARES, -1, 200, TUNED),
         ),
-        "guaranteed": (
-            make_pod(requests=SMALL, limits=SMALL),
-            True,
-            QUOTA_PERIOD,
-            ResourceConfig(SMALL_SHARES, 10_000, QUOTA_PERIOD, 100 * MI),
-        ),
-        "guaranteed-no-cpu-enforcement": (
-            make_pod(requests=SMALL, limits=SMALL),
-            False,
-            QUOTA_PERIOD,
-            ResourceConfig(SMALL_SHARES, -1, QUOTA_PERIOD, 100 * MI),
-        ),
-        "guaranteed-with-tuned-quota": (
-            make_pod(requests=SMALL, limits=SMALL),
-            True,
-            TUNED,
-            ResourceConfig(SMALL_SHARES, 1000, TUNED, 100 * MI),
-        ),
+        "guaranteed": (EQUAL, {}, _config(SMALL_SHARES, 10_000, 100)),
+        "guaranteed-no-cpu-enforcement": (EQUAL, FREE, _config(SMALL_SHARES, -1, 100)),
+        "guaranteed-with-tuned-quota": (EQUAL, TUNING, _config(SMALL_SHARES, 1000, 100, TUNED)),
         "burstable-partial-limits-with-init-containers": (
-            make_pod(
-                containers=[_limited(SMALL, SMALL), _limited(SMALL)],
-                initContainers=[_limited(SMALL, SMALL), _limited(SMALL)],
-            ),
-            True,
-            TUNED,
+            make_pod(containers=PARTLY, initContainers=PARTLY),
+            TUNING,
             ResourceConfig(LARGE_SHARES),
         ),
         "one resource limited in every container": (
-            make_pod(containers=[_limited(SMALL, {"memory": "200Mi"})]),
-            True,
-            QUOTA_PERIOD,
+            make_pod(requests=SMALL, limits={"memory": "200Mi"}),
+            {},
             ResourceConfig(SMALL_SHARES, memory=200 * MI),
         ),
         "a sidecar's limit does not apply to the init container after it": (
-            make_pod(
-                containers=[_limited(SMALL, LARGE)],
-                initContainers=[raw_sidecar(requests=SMALL, limits=LARGE), raw_container("init")],
-            ),
-            True,
-            QUOTA_PERIOD,
+            make_pod(requests=SMALL, limits=LARGE, initContainers=[SIDE, raw_container("init")]),
+            {},
             ResourceConfig(LARGE_SHARES),
         ),
         "overhead counts": (
             make_pod(requests=SMALL, limits=LARGE, overhead={"cpu": "100m", "memory": "50Mi"}),
-            True,
-            QUOTA_PERIOD,
-            ResourceConfig(LARGE_SHARES, 30_000, QUOTA_PERIOD, 250 * MI),
+            {},
+            _config(LARGE_SHARES, 30_000, 250),
         ),
     },
 )
-def test_Q5_values_of_a_pod(pod: Pod, enforced: bool, period: int, expected: ResourceConfig) -> None:
-    assert pod_resource_config(pod, enforce_cpu_limits=enforced, cpu_period=period) == expected
+def test_Q5_values_of_a_pod(pod: Pod, options: Object, expected: ResourceConfig) -> None:
+    assert pod_resource_config(pod, **options) == expected
 
 
 def test_Q5_sidecar_limit_covers_later_inits_until_1_36() -> None:
     before, _ = around("limits_per_container")
-    apps, side = [_limited(SMALL, LARGE)], raw_sidecar(requests=SMALL, limits=LARGE)
-    after_it = make_pod(containers=apps, initContainers=[side, raw_container("init")])
-    expected = ResourceConfig(LARGE_SHARES, 40_000, QUOTA_PERIOD, 400 * MI)
-    assert pod_resource_config(after_it, features=before) == expected
-    before_it = make_pod(containers=apps, initContainers=[raw_container("init"), side])
+    after_it = make_pod(requests=SMALL, limits=LARGE, initContainers=[SIDE, raw_container("init")])
+    assert pod_resource_config(after_it, features=before) == _config(LARGE_SHARES, 40_000, 400)
+    before_it = make_pod(requests=SMALL, limits=LARGE, initContainers=[raw_container("init"), SIDE])
     assert pod_resource_config(before_it, features=before) == ResourceConfig(LARGE_SHARES)
 
 
@@ -310,39 +279,39 @@ def test_Q5_sidecar_limit_covers_later_inits_until_1_36() -> None:
         ),
         "burstable-with-pod-and-container-level-requests": (
             {"requests": SMALL},
-            _limited({"cpu": "10m", "memory": "50Mi"}),
+            _limited(TINY),
             ResourceConfig(SMALL_SHARES),
             ResourceConfig(10),
         ),
         "burstable-with-pod-level-resources": (
-            {"requests": SMALL, "limits": LARGE},
+            OWN_BELOW,
             raw_container(),
-            ResourceConfig(SMALL_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
+            _config(SMALL_SHARES, 20_000, 200),
             ResourceConfig(2),
         ),
         "burstable-with-pod-and-container-level-resources": (
-            {"requests": SMALL, "limits": LARGE},
-            _limited({"cpu": "10m", "memory": "50Mi"}, {"cpu": "50m", "memory": "100Mi"}),
-            ResourceConfig(SMALL_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
-            ResourceConfig(10, 5000, QUOTA_PERIOD, 100 * MI),
+            OWN_BELOW,
+            _limited(TINY, LITTLE),
+            _config(SMALL_SHARES, 20_000, 200),
+            _config(10, 5000, 100),
         ),
         "burstable-with-partial-pod-level-resources-limits": (
             {"requests": {"cpu": "200m", "memory": "300Mi"}},
             _limited(LARGE, LARGE),
-            ResourceConfig(LARGE_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
-            ResourceConfig(LARGE_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
+            _config(LARGE_SHARES, 20_000, 200),
+            _config(LARGE_SHARES, 20_000, 200),
         ),
         "guaranteed-with-pod-level-resources": (
-            {"requests": SMALL, "limits": SMALL},
+            OWN_EQUAL,
             raw_container(),
-            ResourceConfig(SMALL_SHARES, 10_000, QUOTA_PERIOD, 100 * MI),
+            _config(SMALL_SHARES, 10_000, 100),
             ResourceConfig(2),
         ),
         "guaranteed-with-pod-and-container-level-resources": (
-            {"requests": SMALL, "limits": SMALL},
-            _limited({"cpu": "10m", "memory": "50Mi"}, {"cpu": "50m", "memory": "100Mi"}),
-            ResourceConfig(SMALL_SHARES, 10_000, QUOTA_PERIOD, 100 * MI),
-            ResourceConfig(10, 5000, QUOTA_PERIOD, 100 * MI),
+            OWN_EQUAL,
+            _limited(TINY, LITTLE),
+            _config(SMALL_SHARES, 10_000, 100),
+            _config(10, 5000, 100),
         ),
         "a pod-level limit of memory alone": (
             {"limits": {"memory": "1Gi"}},

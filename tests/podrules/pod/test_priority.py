@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,16 @@ def _by_name(*classes: PriorityClass) -> Mapping[str, PriorityClass]:
     return {entry.metadata.name: entry for entry in classes}
 
 
+NONE = ResolvedPriority("", 0, LOWER, PrioritySource.NONE)
+CRITICAL = ResolvedPriority(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, LOWER, PrioritySource.CLASS)
+OF_DEFAULT_1 = ResolvedPriority("default1", 1000, LOWER, PrioritySource.GLOBAL_DEFAULT)
+OF_DEFAULT_2 = ResolvedPriority("default2", 2000, LOWER, PrioritySource.GLOBAL_DEFAULT)
+
+
+def _critical_pod(namespace: str = "default", **more: Any) -> Pod:
+    return make_pod("web", namespace, priorityClassName=SYSTEM_CLUSTER_CRITICAL, **more)
+
+
 @table(
     "pod, classes, expected",
     {
@@ -69,50 +80,26 @@ def _by_name(*classes: PriorityClass) -> Mapping[str, PriorityClass]:
             [DEFAULT_1, NONDEFAULT],
             ResolvedPriority("default1", 1000, LOWER, PrioritySource.CLASS),
         ),
-        "Pod without priority class": (
-            make_pod(),
-            [DEFAULT_1],
-            ResolvedPriority("default1", 1000, LOWER, PrioritySource.GLOBAL_DEFAULT),
-        ),
-        "pod without priority class and no existing priority class": (
-            make_pod(),
-            [],
-            ResolvedPriority("", 0, LOWER, PrioritySource.NONE),
-        ),
-        "pod without priority class and no default class": (
-            make_pod(),
-            [NONDEFAULT],
-            ResolvedPriority("", 0, LOWER, PrioritySource.NONE),
-        ),
-        "pod with a system priority class": (
-            make_pod(namespace="kube-system", priorityClassName=SYSTEM_CLUSTER_CRITICAL),
-            [CLUSTER_CRITICAL],
-            ResolvedPriority(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, LOWER, PrioritySource.CLASS),
-        ),
+        "Pod without priority class": (make_pod(), [DEFAULT_1], OF_DEFAULT_1),
+        "pod without priority class and no existing priority class": (make_pod(), [], NONE),
+        "pod without priority class and no default class": (make_pod(), [NONDEFAULT], NONE),
+        "pod with a system priority class": (_critical_pod("kube-system"), [CLUSTER_CRITICAL], CRITICAL),
         "mirror pod with system priority class": (
-            make_pod(metadata={"annotations": MIRROR}, priorityClassName=SYSTEM_CLUSTER_CRITICAL),
+            _critical_pod(metadata={"annotations": MIRROR}),
             [CLUSTER_CRITICAL],
-            ResolvedPriority(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, LOWER, PrioritySource.CLASS),
+            CRITICAL,
         ),
         "pod with system critical priority in non-system namespace": (
-            make_pod(namespace="non-system-namespace", priorityClassName=SYSTEM_CLUSTER_CRITICAL),
+            _critical_pod("non-system-namespace"),
             [CLUSTER_CRITICAL],
-            ResolvedPriority(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, LOWER, PrioritySource.CLASS),
+            CRITICAL,
         ),
-        "pod with priority that matches computed priority": (
-            make_pod(priority=0),
-            [NONDEFAULT],
-            ResolvedPriority("", 0, LOWER, PrioritySource.NONE),
-        ),
-        "pod with priority that matches default priority": (
-            make_pod(priority=2000),
-            [DEFAULT_2],
-            ResolvedPriority("default2", 2000, LOWER, PrioritySource.GLOBAL_DEFAULT),
-        ),
+        "pod with priority that matches computed priority": (make_pod(priority=0), [NONDEFAULT], NONE),
+        "pod with priority that matches default priority": (make_pod(priority=2000), [DEFAULT_2], OF_DEFAULT_2),
         "pod with priority that matches resolved priority": (
-            make_pod(priorityClassName=SYSTEM_CLUSTER_CRITICAL, priority=2_000_000_000),
+            _critical_pod(priority=2_000_000_000),
             [CLUSTER_CRITICAL],
-            ResolvedPriority(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, LOWER, PrioritySource.CLASS),
+            CRITICAL,
         ),
     },
 )
@@ -121,56 +108,47 @@ def test_P1_priority_of_a_new_pod(pod: Pod, classes: Sequence[PriorityClass], ex
 
 
 @table(
-    "pod, classes, refusal",
+    "pod, name, missing",
     {
-        "Pod with non-existing priority class": (
-            make_pod(priorityClassName="non-existing"),
-            [DEFAULT_1, NONDEFAULT],
-            'pods "web" is forbidden: no PriorityClass with name non-existing was found',
-        ),
-        "pod with integer priority": (
-            make_pod(priorityClassName="default1", priority=1000),
-            [],
-            'pods "web" is forbidden: no PriorityClass with name default1 was found',
-        ),
+        "Pod with non-existing priority class": (make_pod(priorityClassName="missing"), "web", "missing"),
+        "pod with integer priority": (make_pod(priorityClassName="gone", priority=1000), "web", "gone"),
         "mirror pod with integer priority": (
-            make_pod(metadata={"annotations": MIRROR}, priorityClassName="default1", priority=1000),
-            [],
-            'pods "web" is forbidden: no PriorityClass with name default1 was found',
-        ),
-        "another integer than the class gives": (
-            make_pod(priorityClassName="default1", priority=5),
-            [DEFAULT_1],
-            (
-                'pods "web" is forbidden: the integer value of priority (5) must not be provided in pod spec; '
-                "priority admission controller computed 1000 from the given PriorityClass name"
-            ),
-        ),
-        "an integer without any class": (
-            make_pod(priority=5),
-            [],
-            (
-                'pods "web" is forbidden: the integer value of priority (5) must not be provided in pod spec; '
-                "priority admission controller computed 0 from the given PriorityClass name"
-            ),
+            make_pod(metadata={"annotations": MIRROR}, priorityClassName="gone", priority=1000),
+            "web",
+            "gone",
         ),
         "a name that is generated": (
-            make_pod("", metadata={"generateName": "web-"}, priorityClassName="non-existing"),
-            [],
-            'pods "web-" is forbidden: no PriorityClass with name non-existing was found',
-        ),
-        "zero is given too": (
-            make_pod(priority=0),
-            [DEFAULT_1],
-            (
-                'pods "web" is forbidden: the integer value of priority (0) must not be provided in pod spec; '
-                "priority admission controller computed 1000 from the given PriorityClass name"
-            ),
+            make_pod("", metadata={"generateName": "web-"}, priorityClassName="missing"),
+            "web-",
+            "missing",
         ),
     },
 )
-def test_P1_refusal_of_a_new_pod(pod: Pod, classes: Sequence[PriorityClass], refusal: str) -> None:
-    assert admit_pod_create(pod, _by_name(*classes)) == refusal
+def test_P1_unknown_class_of_a_new_pod_is_refused(pod: Pod, name: str, missing: str) -> None:
+    refusal = f'pods "{name}" is forbidden: no PriorityClass with name {missing} was found'
+    assert admit_pod_create(pod, _by_name(DEFAULT_1, NONDEFAULT)) == refusal
+
+
+@table(
+    "pod, classes, given, computed",
+    {
+        "another integer than the class gives": (
+            make_pod(priorityClassName="default1", priority=5),
+            [DEFAULT_1],
+            5,
+            1000,
+        ),
+        "an integer without any class": (make_pod(priority=5), [], 5, 0),
+        "zero is given too": (make_pod(priority=0), [DEFAULT_1], 0, 1000),
+    },
+)
+def test_P1_other_priority_than_the_class_is_refused(
+    pod: Pod, classes: Sequence[PriorityClass], given: int, computed: int
+) -> None:
+    assert admit_pod_create(pod, _by_name(*classes)) == (
+        f'pods "web" is forbidden: the integer value of priority ({given}) must not be provided in pod spec; '
+        f"priority admission controller computed {computed} from the given PriorityClass name"
+    )
 
 
 @table(
@@ -264,30 +242,30 @@ def test_P1_valid_class(new: PriorityClass) -> None:
 
 
 @table(
-    "new, problems",
+    "new, problem",
     {
         "incorrect system class name": (
             _class(SYSTEM_NODE_CRITICAL, 0),
-            [RESERVED + "value of system-node-critical PriorityClass must be 2000001000"],
+            RESERVED + "value of system-node-critical PriorityClass must be 2000001000",
         ),
         "incorrect system class value": (
             _class("system-something", 2_000_001_000),
-            [RESERVED + "system-something is not a known system priority class"],
+            RESERVED + "system-something is not a known system priority class",
         ),
         "system class as global default": (
             _class(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, global_default=True),
-            [RESERVED + "globalDefault of system-cluster-critical PriorityClass must be false"],
+            RESERVED + "globalDefault of system-cluster-critical PriorityClass must be false",
         ),
-        "value beyond the highest": (_class("tier1", HIGHEST_USER_DEFINABLE_PRIORITY + 1), [TOO_HIGH]),
+        "value beyond the highest": (_class("tier1", HIGHEST_USER_DEFINABLE_PRIORITY + 1), TOO_HIGH),
         "unknown preemption policy": (
             _class("tier1", 1, preemption_policy="Sometimes"),
-            ['preemptionPolicy: Unsupported value: "Sometimes": supported values: "PreemptLowerPriority", "Never"'],
+            'preemptionPolicy: Unsupported value: "Sometimes": supported values: "PreemptLowerPriority", "Never"',
         ),
-        "empty preemption policy": (_class("tier1", 1, preemption_policy=""), ["preemptionPolicy: Required value"]),
+        "empty preemption policy": (_class("tier1", 1, preemption_policy=""), "preemptionPolicy: Required value"),
     },
 )
-def test_P1_refused_class(new: PriorityClass, problems: list[str]) -> None:
-    assert [str(error) for error in validate_priority_class(new)] == problems
+def test_P1_refused_class(new: PriorityClass, problem: str) -> None:
+    assert [str(error) for error in validate_priority_class(new)] == [problem]
 
 
 @table(

@@ -33,8 +33,12 @@ EXEC: Mapping[str, Any] = {"exec": {"command": ["drain"]}}
 HTTP_GET: Mapping[str, Any] = {"httpGet": {"path": "/drain", "port": 80}}
 
 
-def _running(*, grace: int | None = 30, **more: Any) -> Pod:
-    return make_pod(nodeName="node-1", terminationGracePeriodSeconds=grace, status={"phase": "Running"}, **more)
+def _running(*, grace: int | None = 30, phase: str = "Running", **more: Any) -> Pod:
+    return make_pod(nodeName="node-1", terminationGracePeriodSeconds=grace, status={"phase": phase}, **more)
+
+
+def _hooked(pre_stop: Mapping[str, Any], name: str = "app") -> Object:
+    return raw_container(name, lifecycle={"preStop": pre_stop})
 
 
 def _deleting(current: int | None) -> Pod:
@@ -54,33 +58,13 @@ def _delete(pod: Pod, seconds: int | None = None, *, due_in: float | None = None
 @table(
     "pod, option, seconds, source",
     {
-        "in pending phase with has node name": (
-            make_pod(nodeName="something", status={"phase": "Pending"}),
-            30,
-            30,
-            GraceSource.OPTION,
-        ),
-        "in failed phase with has node name": (
-            make_pod(nodeName="something", status={"phase": "Failed"}),
-            30,
-            0,
-            GraceSource.FINISHED,
-        ),
+        "in pending phase with has node name": (_running(grace=None, phase="Pending"), 30, 30, GraceSource.OPTION),
+        "in failed phase with has node name": (_running(grace=None, phase="Failed"), 30, 0, GraceSource.FINISHED),
         "in failed phase": (make_pod(status={"phase": "Pending"}), 30, 0, GraceSource.NOT_SCHEDULED),
         "in succeeded phase": (make_pod(status={"phase": "Succeeded"}), 30, 0, GraceSource.NOT_SCHEDULED),
-        "succeeded, on a node": (
-            make_pod(nodeName="something", terminationGracePeriodSeconds=30, status={"phase": "Succeeded"}),
-            None,
-            0,
-            GraceSource.FINISHED,
-        ),
+        "succeeded, on a node": (_running(phase="Succeeded"), None, 0, GraceSource.FINISHED),
         "no phase": (make_pod(), 30, 0, GraceSource.NOT_SCHEDULED),
-        "has negative grace period": (
-            make_pod(nodeName="something", terminationGracePeriodSeconds=-1),
-            None,
-            1,
-            GraceSource.NEGATIVE,
-        ),
+        "has negative grace period": (_running(grace=-1, phase=""), None, 1, GraceSource.NEGATIVE),
         "negative option": (_running(), -5, 1, GraceSource.NEGATIVE),
         "negative, not scheduled": (make_pod(terminationGracePeriodSeconds=-1), None, 0, GraceSource.NOT_SCHEDULED),
         "the spec": (_running(grace=7), None, 7, GraceSource.SPEC),
@@ -105,7 +89,7 @@ def test_T1_first_delete_leaves_an_unset_generation() -> None:
 
 
 def test_T1_first_delete_of_finished_pod_has_no_grace() -> None:
-    outcome = _delete(make_pod(nodeName="node-1", terminationGracePeriodSeconds=30, status={"phase": "Succeeded"}), 60)
+    outcome = _delete(_running(phase="Succeeded"), 60)
     assert (outcome.option_seconds, outcome.deletion_grace_period_seconds, outcome.deletion_time) == (0, 0, NOW)
 
 
@@ -207,12 +191,7 @@ def test_T1_preconditions(options: DeleteOptions, error: str | None) -> None:
         "force: the object goes, processes may run on": (_running(), 0, True, True),
         "the pod's own period is 0": (_running(grace=0), None, True, True),
         "not scheduled": (make_pod(terminationGracePeriodSeconds=30), None, True, False),
-        "finished": (
-            make_pod(nodeName="node-1", terminationGracePeriodSeconds=30, status={"phase": "Failed"}),
-            None,
-            True,
-            False,
-        ),
+        "finished": (_running(phase="Failed"), None, True, False),
     },
 )
 def test_T1_what_a_delete_removes(pod: Pod, option: int | None, at_once: bool, processes: bool) -> None:
@@ -271,9 +250,10 @@ def test_T2_pod_workers_period_only_decreases(
 
 STARTUP, LIVENESS = ContainerKillReason.STARTUP_PROBE, ContainerKillReason.LIVENESS_PROBE
 UNKNOWN, POST_START = ContainerKillReason.UNKNOWN, ContainerKillReason.FAILED_POST_START_HOOK
-BOTH_PROBES = raw_container(
-    startupProbe={"terminationGracePeriodSeconds": 10}, livenessProbe={"terminationGracePeriodSeconds": 30}
-)
+TEN, THIRTY, SIXTY = ({"terminationGracePeriodSeconds": seconds} for seconds in (10, 30, 60))
+BOTH_PROBES = raw_container(startupProbe=TEN, livenessProbe=THIRTY)
+LIVENESS_10, LIVENESS_60 = raw_container(livenessProbe=TEN), raw_container(livenessProbe=SIXTY)
+STARTUP_10, STARTUP_60 = raw_container(startupProbe=TEN), raw_container(startupProbe=SIXTY)
 
 
 @table(
@@ -281,59 +261,17 @@ BOTH_PROBES = raw_container(
     {
         "default termination grace period": (raw_container(), None, None, UNKNOWN, 2),
         "use pod termination grace period": (raw_container(), 60, None, UNKNOWN, 60),
-        "liveness probe overrides pod termination grace period": (
-            raw_container(livenessProbe={"terminationGracePeriodSeconds": 10}),
-            60,
-            None,
-            LIVENESS,
-            10,
-        ),
-        "startup probe overrides pod termination grace period": (
-            raw_container(startupProbe={"terminationGracePeriodSeconds": 10}),
-            60,
-            None,
-            STARTUP,
-            10,
-        ),
-        "startup probe overrides pod termination grace period, probe period > pod period": (
-            raw_container(startupProbe={"terminationGracePeriodSeconds": 60}),
-            10,
-            None,
-            STARTUP,
-            60,
-        ),
-        "liveness probe overrides pod termination grace period, probe period > pod period": (
-            raw_container(livenessProbe={"terminationGracePeriodSeconds": 60}),
-            10,
-            None,
-            LIVENESS,
-            60,
-        ),
-        "non-liveness probe failure, use pod termination grace period": (
-            raw_container(livenessProbe={"terminationGracePeriodSeconds": 10}),
-            60,
-            None,
-            UNKNOWN,
-            60,
-        ),
-        "non-startup probe failure, use pod termination grace period": (
-            raw_container(startupProbe={"terminationGracePeriodSeconds": 10}),
-            60,
-            None,
-            UNKNOWN,
-            60,
-        ),
+        "liveness probe overrides pod termination grace period": (LIVENESS_10, 60, None, LIVENESS, 10),
+        "startup probe overrides pod termination grace period": (STARTUP_10, 60, None, STARTUP, 10),
+        "startup probe overrides the pod's, probe period > pod period": (STARTUP_60, 10, None, STARTUP, 60),
+        "liveness probe overrides the pod's, probe period > pod period": (LIVENESS_60, 10, None, LIVENESS, 60),
+        "non-liveness probe failure, use pod termination grace period": (LIVENESS_10, 60, None, UNKNOWN, 60),
+        "non-startup probe failure, use pod termination grace period": (STARTUP_10, 60, None, UNKNOWN, 60),
         "all three grace periods set, use pod termination grace period": (BOTH_PROBES, 60, None, UNKNOWN, 60),
         "all three grace periods set, use startup termination grace period": (BOTH_PROBES, 60, None, STARTUP, 10),
         "all three grace periods set, use liveness termination grace period": (BOTH_PROBES, 60, None, LIVENESS, 30),
         "failed postStart hook": (BOTH_PROBES, 60, None, POST_START, 60),
-        "the other probe's period": (
-            raw_container(livenessProbe={"terminationGracePeriodSeconds": 10}),
-            60,
-            None,
-            STARTUP,
-            60,
-        ),
+        "the other probe's period": (LIVENESS_10, 60, None, STARTUP, 60),
         "a deletion comes before the probe": (BOTH_PROBES, 60, 20, LIVENESS, 20),
         "also one of zero": (BOTH_PROBES, 60, 0, LIVENESS, 0),
         "a probe's period needs one in the spec": (BOTH_PROBES, None, None, LIVENESS, 2),
@@ -370,15 +308,12 @@ def test_T3_time_between_sigterm_and_sigkill(seconds: int, pre_stop: int, waited
     "pod, order",
     {
         "TestTerminationOrderingSidecarStopAfterMain": (
-            make_pod(containers=[raw_container("main")], initContainers=[raw_sidecar("init")]),
-            (("main",), ("init",)),
+            make_pod(initContainers=[raw_sidecar("init")]),
+            (("app",), ("init",)),
         ),
         "TestTerminationOrderingSidecarsInReverseOrder": (
-            make_pod(
-                containers=[raw_container("main")],
-                initContainers=[raw_sidecar("sc1"), raw_sidecar("sc2"), raw_sidecar("sc3")],
-            ),
-            (("main",), ("sc3",), ("sc2",), ("sc1",)),
+            make_pod(initContainers=[raw_sidecar("sc1"), raw_sidecar("sc2"), raw_sidecar("sc3")]),
+            (("app",), ("sc3",), ("sc2",), ("sc1",)),
         ),
         "app containers at once, init containers that ended not at all": (
             make_pod(
@@ -413,7 +348,8 @@ def _times(plan: StopPlan) -> dict[str, tuple[int, int, int]]:
 def test_T3_hooks_come_before_sigterm(
     pre_stop: Mapping[str, Any] | None, grace: int, hook: str | None, times: tuple[int, int, int]
 ) -> None:
-    plan = stop_plan(_running(grace=grace, containers=[raw_container(lifecycle={"preStop": pre_stop})]))
+    container = _hooked(pre_stop) if pre_stop else raw_container()
+    plan = stop_plan(_running(grace=grace, containers=[container]))
     assert plan.containers[0].pre_stop == hook
     assert _times(plan) == {"app": times}
     assert plan.sigkill_latest == times[2]
@@ -422,7 +358,7 @@ def test_T3_hooks_come_before_sigterm(
 def test_T3_sidecar_s_hook_starts_at_once_and_takes_its_own_time() -> None:
     pod = _running(
         grace=45,
-        containers=[raw_container(lifecycle={"preStop": EXEC})],
+        containers=[_hooked(EXEC)],
         initContainers=[raw_sidecar("proxy", lifecycle={"preStop": {"sleep": {"seconds": 10}}}), raw_sidecar("logs")],
     )
     steps = {step.name: step for step in stop_plan(pod).containers}
@@ -435,22 +371,14 @@ def test_T3_sidecar_s_hook_starts_at_once_and_takes_its_own_time() -> None:
 
 
 def test_T3_hook_of_one_container_does_not_delay_another() -> None:
-    containers = [raw_container("slow", lifecycle={"preStop": {"sleep": {"seconds": 20}}}), raw_container("quick")]
+    containers = [_hooked({"sleep": {"seconds": 20}}, "slow"), raw_container("quick")]
     assert _times(stop_plan(_running(grace=30, containers=containers))) == {"slow": (20, 20, 30), "quick": (0, 0, 30)}
 
 
 def test_T3_sidecars_wait_whole_period_plus_two_seconds() -> None:
-    plan = stop_plan(
-        _running(
-            grace=5,
-            containers=[raw_container("main")],
-            initContainers=[
-                raw_sidecar("first"),
-                raw_container("setup"),
-                raw_sidecar("second", lifecycle={"preStop": SLEEP_5}),
-            ],
-        )
-    )
+    second = raw_sidecar("second", lifecycle={"preStop": SLEEP_5})
+    init = [raw_sidecar("first"), raw_container("setup"), second]
+    plan = stop_plan(_running(grace=5, containers=[raw_container("main")], initContainers=init))
     assert [(step.name, step.field, step.is_sidecar) for step in plan.containers] == [
         ("main", "spec.containers[0]", False),
         ("second", "spec.initContainers[2]", True),
@@ -485,7 +413,7 @@ def test_T4_hard_eviction_periods_of_pod_and_containers() -> None:
 
 
 def test_T4_hook_takes_its_second_before_the_containers_two() -> None:
-    hooked = eviction_stop(_running(containers=[raw_container(lifecycle={"preStop": EXEC})]))
+    hooked = eviction_stop(_running(containers=[_hooked(EXEC)]))
     assert hooked is not None
     assert (hooked.container_seconds, hooked.sigkill_latest) == (2, 3)
 
@@ -536,27 +464,9 @@ def test_T4_kill_timeout(seconds: int, expected: int) -> None:
     "pod, option, hook_takes, seen, gone_at_once",
     {
         "grace 5": (_running(grace=5), None, 0, (0, 5), False),
-        "grace 5, preStop of 3 s": (
-            _running(grace=5, containers=[raw_container(lifecycle={"preStop": EXEC})]),
-            None,
-            3,
-            (3, 5),
-            False,
-        ),
-        "grace 5, preStop sleep 5": (
-            _running(grace=5, containers=[raw_container(lifecycle={"preStop": SLEEP_5})]),
-            None,
-            5,
-            (5, 7),
-            False,
-        ),
-        "grace 5, preStop exec of 20 s": (
-            _running(grace=5, containers=[raw_container(lifecycle={"preStop": EXEC})]),
-            None,
-            20,
-            (5, 7),
-            False,
-        ),
+        "grace 5, preStop of 3 s": (_running(grace=5, containers=[_hooked(EXEC)]), None, 3, (3, 5), False),
+        "grace 5, preStop sleep 5": (_running(grace=5, containers=[_hooked(SLEEP_5)]), None, 5, (5, 7), False),
+        "grace 5, preStop exec of 20 s": (_running(grace=5, containers=[_hooked(EXEC)]), None, 20, (5, 7), False),
         "--grace-period=0 --force": (_running(grace=30), 0, 0, (0, 2), True),
         "--grace-period=1": (_running(grace=30), 1, 0, (0, 2), False),
         "terminationGracePeriodSeconds 0, plain delete": (_running(grace=0), None, 0, (0, 2), True),
@@ -585,7 +495,7 @@ def test_T3_real_node_without_hook_killed_when_planned(grace: int, option: int |
 
 def test_T3_real_node_ended_process_at_sigterm() -> None:
     # Grace 5, preStop of 3 s: SIGTERM at 3.01, ended at 3.02, two seconds before the planned SIGKILL.
-    plan = stop_plan(_running(grace=5, containers=[raw_container(lifecycle={"preStop": {"sleep": {"seconds": 3}}})]))
+    plan = stop_plan(_running(grace=5, containers=[_hooked({"sleep": {"seconds": 3}})]))
     assert _times(plan) == {"app": (3, 3, 5)}
 
 
