@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from podrules.api.model.node import Node
 from podrules.node.reachability import NodeReach, Reach, node_reach
@@ -21,116 +23,95 @@ UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
 BY_CONDITION = "status.conditions[type=Ready]"
 
 
+BY_LEASE = "Lease spec.renewTime"
+SINCE_WHEN = UNKNOWN | {"lastTransitionTime": None}
+IN_THAT_SECOND = UNKNOWN | {"lastTransitionTime": FRESH.isoformat()}
+ANY_EFFECT = OUT_OF_SERVICE | {"effect": "NoSchedule"}
+AGO_41 = NOW - timedelta(seconds=41)
+
+
+def _node(*conditions: Mapping[str, Any], taints: Sequence[Mapping[str, Any]] = ()) -> Node:
+    return make_node(conditions=conditions, taints=taints)
+
+
 @table(
     "node, renewed, expected",
     {
-        "ready": (make_node(conditions=[READY]), FRESH, NodeReach("n", Reach.ANSWERS, BY_CONDITION)),
-        "not ready by its own report": (
-            make_node(conditions=[NOT_READY]),
-            FRESH,
-            NodeReach("n", Reach.ANSWERS, BY_CONDITION),
-        ),
-        "another condition is unknown": (
-            make_node(conditions=[PRESSURE, READY]),
-            FRESH,
-            NodeReach("n", Reach.ANSWERS, BY_CONDITION),
-        ),
-        "no conditions yet": (make_node(), FRESH, NodeReach("n", Reach.ANSWERS, BY_CONDITION)),
-        "ready, no Lease": (make_node(conditions=[READY]), None, NodeReach("n", Reach.ANSWERS, BY_CONDITION)),
-        "silent": (make_node(conditions=[UNKNOWN]), None, NodeReach("n", Reach.SILENT, BY_CONDITION, SINCE)),
+        "ready": (_node(READY), FRESH, (Reach.ANSWERS, BY_CONDITION)),
+        "not ready by its own report": (_node(NOT_READY), FRESH, (Reach.ANSWERS, BY_CONDITION)),
+        "another condition is unknown": (_node(PRESSURE, READY), FRESH, (Reach.ANSWERS, BY_CONDITION)),
+        "no conditions yet": (_node(), FRESH, (Reach.ANSWERS, BY_CONDITION)),
+        "ready, no Lease": (_node(READY), None, (Reach.ANSWERS, BY_CONDITION)),
+        "silent": (_node(UNKNOWN), None, (Reach.SILENT, BY_CONDITION, SINCE)),
         "Unknown, the Lease renewed a moment ago: the condition follows soon": (
-            make_node(conditions=[UNKNOWN]),
+            _node(UNKNOWN),
             FRESH,
-            NodeReach("n", Reach.RETURNING, "Lease spec.renewTime", SINCE),
+            (Reach.RETURNING, BY_LEASE, SINCE),
         ),
         "Unknown within the second of the last renewal: the order is unknown": (
-            make_node(conditions=[UNKNOWN | {"lastTransitionTime": FRESH.isoformat()}]),
+            _node(IN_THAT_SECOND),
             FRESH + timedelta(milliseconds=700),
-            NodeReach("n", Reach.SILENT, BY_CONDITION, FRESH),
+            (Reach.SILENT, BY_CONDITION, FRESH),
         ),
-        "the same, Unknown since an unknown time": (
-            make_node(conditions=[{"type": "Ready", "status": "Unknown"}]),
-            FRESH,
-            NodeReach("n", Reach.RETURNING, "Lease spec.renewTime"),
-        ),
+        "the same, Unknown since an unknown time": (_node(SINCE_WHEN), FRESH, (Reach.RETURNING, BY_LEASE)),
         "silent again: the Lease was renewed once after Ready became Unknown": (
-            make_node(conditions=[UNKNOWN]),
-            NOW - timedelta(seconds=41),
-            NodeReach("n", Reach.SILENT, BY_CONDITION, SINCE),
+            _node(UNKNOWN),
+            AGO_41,
+            (Reach.SILENT, BY_CONDITION, SINCE),
         ),
         "a heartbeat in the future proves nothing": (
-            make_node(conditions=[UNKNOWN]),
+            _node(UNKNOWN),
             NOW + timedelta(hours=1),
-            NodeReach("n", Reach.SILENT, BY_CONDITION, SINCE),
+            (Reach.SILENT, BY_CONDITION, SINCE),
         ),
-        "silent since an unknown time": (
-            make_node(conditions=[{"type": "Ready", "status": "Unknown"}]),
-            None,
-            NodeReach("n", Reach.SILENT, BY_CONDITION),
-        ),
+        "silent since an unknown time": (_node(SINCE_WHEN), None, (Reach.SILENT, BY_CONDITION)),
         "the taint of a silent node proves nothing": (
-            make_node(conditions=[UNKNOWN], taints=[UNREACHABLE]),
+            _node(UNKNOWN, taints=[UNREACHABLE]),
             None,
-            NodeReach("n", Reach.SILENT, BY_CONDITION, SINCE),
+            (Reach.SILENT, BY_CONDITION, SINCE),
         ),
-        "Lease renewed 40 s ago": (
-            make_node(conditions=[READY]),
-            NOW - timedelta(seconds=40),
-            NodeReach("n", Reach.ANSWERS, BY_CONDITION),
-        ),
+        "Lease renewed 40 s ago": (_node(READY), NOW - timedelta(seconds=40), (Reach.ANSWERS, BY_CONDITION)),
         "Lease renewed 41 s ago, the condition has not changed yet": (
-            make_node(conditions=[READY]),
-            NOW - timedelta(seconds=41),
-            NodeReach("n", Reach.MISSED_HEARTBEATS, "Lease spec.renewTime", NOW - timedelta(seconds=41)),
+            _node(READY),
+            AGO_41,
+            (Reach.MISSED_HEARTBEATS, BY_LEASE, AGO_41),
         ),
-        "not ready, then no heartbeat": (
-            make_node(conditions=[NOT_READY]),
-            SINCE,
-            NodeReach("n", Reach.MISSED_HEARTBEATS, "Lease spec.renewTime", SINCE),
-        ),
-        "the kubelet's clock is ahead": (
-            make_node(conditions=[READY]),
-            NOW + timedelta(minutes=2),
-            NodeReach("n", Reach.ANSWERS, BY_CONDITION),
-        ),
+        "not ready, then no heartbeat": (_node(NOT_READY), SINCE, (Reach.MISSED_HEARTBEATS, BY_LEASE, SINCE)),
+        "the kubelet's clock is ahead": (_node(READY), NOW + timedelta(minutes=2), (Reach.ANSWERS, BY_CONDITION)),
         "silent and declared out of service": (
-            make_node(conditions=[UNKNOWN], taints=[UNREACHABLE, OUT_OF_SERVICE]),
+            _node(UNKNOWN, taints=[UNREACHABLE, OUT_OF_SERVICE]),
             SINCE,
-            NodeReach("n", Reach.OUT_OF_SERVICE, "spec.taints[1]"),
+            (Reach.OUT_OF_SERVICE, "spec.taints[1]"),
         ),
         "declared out of service while it answers: back": (
-            make_node(conditions=[READY], taints=[OUT_OF_SERVICE]),
+            _node(READY, taints=[OUT_OF_SERVICE]),
             FRESH,
-            NodeReach("n", Reach.BACK, "spec.taints[0]"),
+            (Reach.BACK, "spec.taints[0]"),
         ),
-        "the same with any effect": (
-            make_node(conditions=[READY], taints=[OUT_OF_SERVICE | {"effect": "NoSchedule"}]),
-            FRESH,
-            NodeReach("n", Reach.BACK, "spec.taints[0]"),
-        ),
+        "the same with any effect": (_node(READY, taints=[ANY_EFFECT]), FRESH, (Reach.BACK, "spec.taints[0]")),
         "declared out of service, not Ready though it answers: garbage collection acts": (
-            make_node(conditions=[NOT_READY], taints=[OUT_OF_SERVICE]),
+            _node(NOT_READY, taints=[OUT_OF_SERVICE]),
             FRESH,
-            NodeReach("n", Reach.BACK_NOT_READY, "spec.taints[0]"),
+            (Reach.BACK_NOT_READY, "spec.taints[0]"),
         ),
         "declared out of service, and coming back": (
-            make_node(conditions=[UNKNOWN], taints=[UNREACHABLE, OUT_OF_SERVICE]),
+            _node(UNKNOWN, taints=[UNREACHABLE, OUT_OF_SERVICE]),
             FRESH,
-            NodeReach("n", Reach.BACK_NOT_READY, "spec.taints[1]"),
+            (Reach.BACK_NOT_READY, "spec.taints[1]"),
         ),
         "declared out of service, not Ready, no Lease: nothing shows that it answers": (
-            make_node(conditions=[NOT_READY], taints=[OUT_OF_SERVICE]),
+            _node(NOT_READY, taints=[OUT_OF_SERVICE]),
             None,
-            NodeReach("n", Reach.OUT_OF_SERVICE, "spec.taints[0]"),
+            (Reach.OUT_OF_SERVICE, "spec.taints[0]"),
         ),
         "declared out of service, Ready by a condition that is old": (
-            make_node(conditions=[READY], taints=[OUT_OF_SERVICE]),
+            _node(READY, taints=[OUT_OF_SERVICE]),
             SINCE,
-            NodeReach("n", Reach.OUT_OF_SERVICE, "spec.taints[0]"),
+            (Reach.OUT_OF_SERVICE, "spec.taints[0]"),
         ),
-        "no Node object": (None, None, NodeReach("n", Reach.GONE, "metadata.name")),
-        "no Node object, its Lease is there still": (None, FRESH, NodeReach("n", Reach.GONE, "metadata.name", FRESH)),
+        "no Node object": (None, None, (Reach.GONE, "metadata.name")),
+        "no Node object, its Lease is there still": (None, FRESH, (Reach.GONE, "metadata.name", FRESH)),
     },
 )
-def test_node_reach(node: Node | None, renewed: datetime | None, expected: NodeReach) -> None:
-    assert node_reach("n", node, renewed=renewed, now=NOW) == expected
+def test_node_reach(node: Node | None, renewed: datetime | None, expected: tuple[Any, ...]) -> None:
+    assert node_reach("n", node, renewed=renewed, now=NOW) == NodeReach("n", *expected)

@@ -37,13 +37,19 @@ def _texts(resources: ResourceRequirements) -> tuple[dict[str, str], dict[str, s
 
 
 def _limited(name: str, cpu: str, memory: str) -> Object:
-    return raw_container(name, limits={"cpu": cpu, "memory": memory})
+    return raw_container(name, limits=of(cpu, memory))
 
 
 def _asking(name: str, cpu: str, memory: str) -> Object:
-    return raw_container(name, requests={"cpu": cpu, "memory": memory})
+    return raw_container(name, of(cpu, memory))
 
 
+def of(cpu: str, memory: str) -> dict[str, str]:
+    return {"cpu": cpu, "memory": memory}
+
+
+STORING = [raw_container("a", limits={"storage": "1Mi"}), raw_container("b", limits={"ephemeral-storage": "5Mi"})]
+HUGE = [raw_container(limits={"cpu": "1m", "hugepages-2Mi": "4Mi"})]
 TWO_LIMITED = [_limited("a", "2m", "1Mi"), _limited("b", "1m", "5Mi")]
 
 
@@ -53,22 +59,19 @@ TWO_LIMITED = [_limited("a", "2m", "1Mi"), _limited("b", "1m", "5Mi")]
         "pod resources=unset, container resources=unset": ([raw_container()], [({}, {})]),
         "pod resources=unset, container requests=unset limits=set": (
             TWO_LIMITED,
-            [
-                ({"cpu": "2m", "memory": "1Mi"}, {"cpu": "2m", "memory": "1Mi"}),
-                ({"cpu": "1m", "memory": "5Mi"}, {"cpu": "1m", "memory": "5Mi"}),
-            ],
+            [(of("2m", "1Mi"), of("2m", "1Mi")), (of("1m", "5Mi"), of("1m", "5Mi"))],
         ),
         "pod resources=unset, container requests=set limits=unset": (
             [_asking("a", "2m", "1Mi")],
-            [({"cpu": "2m", "memory": "1Mi"}, {})],
+            [(of("2m", "1Mi"), {})],
         ),
         "pod resources=unset, container requests=set limits=set": (
-            [raw_container(requests={"cpu": "1m", "memory": "1Mi"}, limits={"cpu": "2m", "memory": "1Mi"})],
-            [({"cpu": "1m", "memory": "1Mi"}, {"cpu": "2m", "memory": "1Mi"})],
+            [raw_container(requests=of("1m", "1Mi"), limits=of("2m", "1Mi"))],
+            [(of("1m", "1Mi"), of("2m", "1Mi"))],
         ),
         "a request of zero is kept": (
-            [raw_container(requests={"memory": "0"}, limits={"cpu": "100m", "memory": "1Gi"})],
-            [({"memory": "0", "cpu": "100m"}, {"cpu": "100m", "memory": "1Gi"})],
+            [raw_container(requests={"memory": "0"}, limits=of("100m", "1Gi"))],
+            [({"memory": "0", "cpu": "100m"}, of("100m", "1Gi"))],
         ),
         "every resource, not only cpu and memory": (
             [raw_container(limits={"example.com/gpu": "2"})],
@@ -88,20 +91,20 @@ def test_Q1_limits_become_missing_requests(
     "resources, containers, stored",
     {
         "pod requests=unset limits=set, container resources=unset": (
-            {"limits": {"cpu": "2m", "memory": "1Mi"}},
+            {"limits": of("2m", "1Mi")},
             [],
-            ({"cpu": "2m", "memory": "1Mi"}, {"cpu": "2m", "memory": "1Mi"}),
+            (of("2m", "1Mi"), of("2m", "1Mi")),
         ),
         "pod limits=empty map, container requests=unset limits=set": ({}, TWO_LIMITED, ({}, {})),
         "pod requests=unset limits=set, container requests=unset limits=set": (
-            {"limits": {"cpu": "5m", "memory": "7Mi"}},
+            {"limits": of("5m", "7Mi")},
             TWO_LIMITED,
-            ({"cpu": "3m", "memory": "6Mi"}, {"cpu": "5m", "memory": "7Mi"}),
+            (of("3m", "6Mi"), of("5m", "7Mi")),
         ),
         "pod requests=unset limits=set, container requests=set limits=unset": (
-            {"limits": {"cpu": "4m", "memory": "8Mi"}},
+            {"limits": of("4m", "8Mi")},
             [_asking("a", "1m", "1Mi"), _asking("b", "1m", "2Mi")],
-            ({"cpu": "2m", "memory": "3Mi"}, {"cpu": "4m", "memory": "8Mi"}),
+            (of("2m", "3Mi"), of("4m", "8Mi")),
         ),
         "pod requests=unset cpu limits=set, container resources=unset": (
             {"limits": {"cpu": "4m"}},
@@ -109,38 +112,34 @@ def test_Q1_limits_become_missing_requests(
             ({"cpu": "4m"}, {"cpu": "4m"}),
         ),
         "pod requests=unset limits=set, container memory requests=set limits=unset": (
-            {"limits": {"cpu": "4m", "memory": "8Mi"}},
+            {"limits": of("4m", "8Mi")},
             [raw_container("a", requests={"memory": "1Mi"}), raw_container("b", requests={"memory": "5Mi"})],
-            ({"cpu": "4m", "memory": "6Mi"}, {"cpu": "4m", "memory": "8Mi"}),
+            (of("4m", "6Mi"), of("4m", "8Mi")),
         ),
         "pod limits=set, container unsupported requests=set limits=set": (
-            {"limits": {"cpu": "2m", "memory": "1Mi"}},
-            [raw_container("a", limits={"storage": "1Mi"}), raw_container("b", limits={"ephemeral-storage": "5Mi"})],
-            ({"cpu": "2m", "memory": "1Mi"}, {"cpu": "2m", "memory": "1Mi"}),
+            {"limits": of("2m", "1Mi")},
+            STORING,
+            (of("2m", "1Mi"), of("2m", "1Mi")),
         ),
         "pod unsupported resources limits=set, container unsupported requests=set limits=set": (
             {"limits": {"storage": "1Mi"}},
-            [raw_container("a", limits={"storage": "1Mi"}), raw_container("b", limits={"ephemeral-storage": "5Mi"})],
+            STORING,
             ({}, {"storage": "1Mi"}),
         ),
         "a request that is set is kept": (
             {"requests": {"cpu": "1m"}, "limits": {"cpu": "5m"}},
             TWO_LIMITED,
-            ({"cpu": "1m", "memory": "6Mi"}, {"cpu": "5m"}),
+            (of("1m", "6Mi"), {"cpu": "5m"}),
         ),
         "huge pages of containers become a pod-level limit and request": (
             {"requests": {"cpu": "3m"}},
-            [raw_container(limits={"cpu": "1m", "hugepages-2Mi": "4Mi"})],
+            HUGE,
             ({"cpu": "3m", "hugepages-2Mi": "4Mi"}, {"hugepages-2Mi": "4Mi"}),
         ),
-        "huge pages of containers are left where the pod sets nothing": (
-            {},
-            [raw_container(limits={"cpu": "1m", "hugepages-2Mi": "4Mi"})],
-            ({}, {}),
-        ),
+        "huge pages of containers are left where the pod sets nothing": ({}, HUGE, ({}, {})),
         "and where the pod requests them itself": (
             {"requests": {"hugepages-2Mi": "8Mi"}},
-            [raw_container(limits={"cpu": "1m", "hugepages-2Mi": "4Mi"})],
+            HUGE,
             ({"hugepages-2Mi": "8Mi"}, {}),
         ),
     },

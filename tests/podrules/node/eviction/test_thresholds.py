@@ -38,6 +38,16 @@ def share(percentage: float) -> ThresholdValue:
     return ThresholdValue(percentage=percentage)
 
 
+def hard(amount: str) -> dict[str, Any]:
+    """A configuration with this hard threshold of memory."""
+    return {"evictionHard": {"memory.available": amount}}
+
+
+def soft(amount: str, grace: str | None = None, reclaim: str | None = None) -> dict[str, Any]:
+    found = {"evictionSoft": amount, "evictionSoftGracePeriod": grace, "evictionMinimumReclaim": reclaim}
+    return {field: {"memory.available": value} for field, value in found.items() if value is not None}
+
+
 def _parsed(**fields: Any) -> tuple[Threshold, ...]:
     return parse_threshold_config(configuration(**{"enforceNodeAllocatable": [], "evictionHard": {}, **fields}))
 
@@ -47,13 +57,7 @@ def _parsed(**fields: Any) -> tuple[Threshold, ...]:
     {
         "no values": ({}, ()),
         "all memory eviction values": (
-            {
-                "enforceNodeAllocatable": ["pods"],
-                "evictionHard": {"memory.available": "150Mi"},
-                "evictionSoft": {"memory.available": "300Mi"},
-                "evictionSoftGracePeriod": {"memory.available": "30s"},
-                "evictionMinimumReclaim": {"memory.available": "0"},
-            },
+            {"enforceNodeAllocatable": ["pods"], **hard("150Mi"), **soft("300Mi", "30s", "0")},
             (
                 Threshold(MEMORY, at("150Mi"), min_reclaim=at("0")),
                 Threshold(MEMORY, at("300Mi"), HALF_A_MINUTE, at("0")),
@@ -61,12 +65,7 @@ def _parsed(**fields: Any) -> tuple[Threshold, ...]:
             ),
         ),
         "all memory eviction values in percentages": (
-            {
-                "evictionHard": {"memory.available": "10%"},
-                "evictionSoft": {"memory.available": "30%"},
-                "evictionSoftGracePeriod": {"memory.available": "30s"},
-                "evictionMinimumReclaim": {"memory.available": "5%"},
-            },
+            {**hard("10%"), **soft("30%", "30s", "5%")},
             (
                 Threshold(MEMORY, share(TEN), min_reclaim=share(FIVE)),
                 Threshold(MEMORY, share(THIRTY), HALF_A_MINUTE, share(FIVE)),
@@ -90,14 +89,8 @@ def _parsed(**fields: Any) -> tuple[Threshold, ...]:
             {"evictionHard": {"imagefs.inodesFree": "150Mi"}},
             (Threshold(IMAGE_INODES, at("150Mi")),),
         ),
-        "disable via 0%": (
-            {"evictionHard": {"memory.available": "0%"}, "evictionSoft": {"memory.available": "0%"}},
-            (),
-        ),
-        "disable via 100%": (
-            {"evictionHard": {"memory.available": "100%"}, "evictionSoft": {"memory.available": "100%"}},
-            (),
-        ),
+        "disable via 0%": ({**hard("0%"), **soft("0%")}, ()),
+        "disable via 100%": ({**hard("100%"), **soft("100%")}, ()),
         "only these two spellings disable": (
             {"evictionHard": {"memory.available": "0.0%", "nodefs.available": "100.0%"}},
             (Threshold(MEMORY, share(0)), Threshold(NODE_FS, share(1))),
@@ -116,42 +109,21 @@ def test_Q6_parse_threshold_config(fields: dict[str, Any], expected: tuple[Thres
             r"evictionHard\[mem.available\]: no such eviction signal; use one of: memory.available, ",
         ),
         "hard-signal-negative": (
-            {"evictionHard": {"memory.available": "-150Mi"}},
+            hard("-150Mi"),
             r"evictionHard\[memory.available\]: -150Mi is not positive; 0% means no threshold",
         ),
-        "hard-signal-zero": ({"evictionHard": {"memory.available": "0"}}, "0 is not positive"),
-        "hard-signal-negative-percentage": (
-            {"evictionHard": {"memory.available": "-15%"}},
-            "-15% is not between 0% and 100%",
-        ),
-        "hard-signal-percentage-greater-than-100%": (
-            {"evictionHard": {"memory.available": "150%"}},
-            "150% is not between",
-        ),
-        "hard-signal-empty-eviction-value": (
-            {"evictionHard": {"memory.available": ""}},
-            r"evictionHard\[memory.available\]: '' is not a quantity",
-        ),
-        "soft-signal-negative": (
-            {"evictionSoft": {"memory.available": "-150Mi"}},
-            r"evictionSoft\[memory.available\]: -150Mi is not positive",
-        ),
+        "hard-signal-zero": (hard("0"), "0 is not positive"),
+        "hard-signal-negative-percentage": (hard("-15%"), "-15% is not between 0% and 100%"),
+        "hard-signal-percentage-greater-than-100%": (hard("150%"), "150% is not between"),
+        "hard-signal-empty-eviction-value": (hard(""), r"evictionHard\[memory.available\]: '' is not a quantity"),
+        "soft-signal-negative": (soft("-150Mi"), r"evictionSoft\[memory.available\]: -150Mi is not positive"),
         "valid-and-invalid-signal": (
             {"evictionHard": {"memory.available": "150Mi", "invalid.foo": "150Mi"}},
             "invalid.foo",
         ),
-        "soft-no-grace-period": (
-            {"evictionSoft": {"memory.available": "150Mi"}},
-            r"evictionSoftGracePeriod\[memory.available\] is missing",
-        ),
-        "soft-negative-grace-period": (
-            {"evictionSoft": {"memory.available": "150Mi"}, "evictionSoftGracePeriod": {"memory.available": "-30s"}},
-            "-30s is negative",
-        ),
-        "soft-grace-period-that-is-none": (
-            {"evictionSoft": {"memory.available": "150Mi"}, "evictionSoftGracePeriod": {"memory.available": "soon"}},
-            "'soon' is not a duration",
-        ),
+        "soft-no-grace-period": (soft("150Mi"), r"evictionSoftGracePeriod\[memory.available\] is missing"),
+        "soft-negative-grace-period": (soft("150Mi", "-30s"), "-30s is negative"),
+        "soft-grace-period-that-is-none": (soft("150Mi", "soon"), "'soon' is not a duration"),
         "negative-reclaim": ({"evictionMinimumReclaim": {"memory.available": "-300Mi"}}, "-300Mi is negative"),
         "min-reclaim-invalid-signal": (
             {"evictionMinimumReclaim": {"mem.available": "300Mi"}},
@@ -166,7 +138,7 @@ def test_Q6_parse_threshold_config(fields: dict[str, Any], expected: tuple[Thres
             {"evictionMinimumReclaim": {"memory.available": "10..5%"}},
             "'10..5%' is not a percentage: write e.g. 10%",
         ),
-        "percentage-beyond-float32": ({"evictionHard": {"memory.available": "1e99%"}}, "'1e99%' is out of range"),
+        "percentage-beyond-float32": (hard("1e99%"), "'1e99%' is out of range"),
     },
 )
 def test_Q6_invalid_thresholds_are_refused(fields: dict[str, Any], problem: str) -> None:
