@@ -14,7 +14,7 @@ from podrules.api.model.event import Event
 from podrules.api.model.kubelet import KubeletConfiguration
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Container, ContainerStatus, Pod
-from podrules.ending.died.cause import Cause, Grade, Trace
+from podrules.ending.died.cause import Cause, EndVerdict, Grade, Trace
 from podrules.ending.died.evidence import Clocks, Evidence, MissingEvidence, PodEvents, clocks_of
 from podrules.ending.died.of_pod import EndOf, Manner, PodEnd, has_ended, last_end
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
@@ -91,6 +91,23 @@ def started(first: str = "11:00:00", last: str = "11:31:00", container: str = "a
     return event("Started", "Container started", first, container, lastTimestamp=at(last), count=2, **more)
 
 
+def stopping(clock: str, container: str = "app") -> Event:
+    return event("Killing", f"Stopping container {container}", clock, container)
+
+
+def deletion(clock: str, seconds: int = 30, **more: Any) -> dict[str, Any]:
+    """Metadata of a pod that is gone at this time."""
+    return {"deletionTimestamp": at(clock), "deletionGracePeriodSeconds": seconds, **more}
+
+
+def disrupted(reason: str, clock: str) -> dict[str, Any]:
+    return raw_condition("DisruptionTarget", reason=reason, lastTransitionTime=at(clock))
+
+
+def judged(end: PodEnd) -> tuple[Grade, Cause | None]:
+    return end.verdict.grade, end.verdict.cause
+
+
 def end_of(one: Pod | None, events: Sequence[Event] | None = (), **more: Any) -> PodEnd:
     known = None if events is None else PodEvents.of(events)
     return last_end(Evidence(name="web", namespace="shop", now=NOW, pod=one, events=known, **more))
@@ -157,37 +174,35 @@ def test_oom_kill_without_any_limit_is_the_node() -> None:
 
     end = end_of(killed, node=node(), config=V2, neighbours=[])
 
-    assert (end.verdict.grade, end.verdict.cause) == (Grade.CERTAIN, Cause.NODE_OUT_OF_MEMORY)
+    assert judged(end) == (Grade.CERTAIN, Cause.NODE_OUT_OF_MEMORY)
 
 
 def test_group_kill_with_other_exit_code_is_not_oom() -> None:
     """A process of it that was killed in its own cgroup did not end it."""
     end = end_of(pod(ended(1, "OOMKilled"), container={"limits": MEMORY}), node=node(), config=V2, neighbours=[])
 
-    assert (end.verdict.grade, end.verdict.cause) == (Grade.CERTAIN, Cause.APPLICATION)
+    assert judged(end) == (Grade.CERTAIN, Cause.APPLICATION)
     [one] = end.ends
     assert one.child_killed
 
 
 def test_drained_pod_may_show_oom_killed_with_143() -> None:
     """As on cgroup v1, where a child process, or a process under a limit above it, ran out of memory before."""
-    deleted = {"deletionTimestamp": at("11:30:20"), "deletionGracePeriodSeconds": 30}
-    condition = raw_condition("DisruptionTarget", reason="EvictionByEvictionAPI", lastTransitionTime=at("11:29:50"))
     drained = pod(
         now=ended(143, "OOMKilled", at("11:29:52")),
         container={"limits": MEMORY},
-        metadata=deleted,
-        status={"conditions": [condition]},
+        metadata=deletion("11:30:20"),
+        status={"conditions": [disrupted("EvictionByEvictionAPI", "11:29:50")]},
     )
 
-    end = end_of(drained, [event("Killing", "Stopping container app", "11:29:50", "app")])
+    end = end_of(drained, [stopping("11:29:50")])
 
     assert (end.of, end.verdict.grade, end.verdict.cause) == (EndOf.POD, Grade.CERTAIN, Cause.API_EVICTION)
     [one] = end.ends
     assert (one.manner, one.child_killed) == (Manner.OBEYED, True)
     # Without the event, it may have ended by itself just before.
     alone = end_of(drained)
-    assert (alone.verdict.grade, alone.verdict.cause) == (Grade.LIKELY, Cause.API_EVICTION)
+    assert judged(alone) == (Grade.LIKELY, Cause.API_EVICTION)
     assert Cause.APPLICATION in alone.verdict.causes
 
 
@@ -199,7 +214,7 @@ def test_probe_cannot_have_failed_too_early() -> None:
 
     end = end_of(pod(ended(1), container={"livenessProbe": probe}), events=None)
 
-    assert (end.verdict.grade, end.verdict.cause) == (Grade.CERTAIN, Cause.APPLICATION)
+    assert judged(end) == (Grade.CERTAIN, Cause.APPLICATION)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +254,7 @@ def test_events_about_a_probe(events: Sequence[Event] | None, grade: Grade, caus
 
     end = end_of(probed, events)
 
-    assert (end.verdict.grade, end.verdict.cause) == (grade, cause)
+    assert judged(end) == (grade, cause)
 
 
 def test_event_about_other_container_does_not_count() -> None:
@@ -318,7 +333,7 @@ def test_event_without_times_uses_creation_time() -> None:
 
     end = end_of(pod(ended(143), container=LIVENESS), [SCHEDULED, started(), kill])
 
-    assert (end.verdict.grade, end.verdict.cause) == (Grade.CERTAIN, Cause.LIVENESS_PROBE)
+    assert judged(end) == (Grade.CERTAIN, Cause.LIVENESS_PROBE)
 
 
 # Sidecars
@@ -333,45 +348,39 @@ def with_sidecar(code: int, finished: str, app: dict[str, Any]) -> Pod:
     return pod(status=status, initContainers=[sidecar], restartPolicy="Never")
 
 
-@pytest.mark.parametrize(("code", "event_time"), [(143, "11:30:05"), (137, "11:29:35"), (0, "11:30:01")])
-def test_sidecar_stops_after_main_containers(code: int, event_time: str) -> None:
-    over = with_sidecar(code, "11:30:05", ended(0, "Completed", at("11:29:30")))
-    stop = event("Killing", "Stopping container proxy", event_time, "proxy")
-
-    end = end_of(over, [SCHEDULED, started(container="proxy"), stop])
-
-    # The end of the pod is the end of its main container.
-    assert (end.container, end.verdict.cause) == ("app", Cause.APPLICATION)
+def verdict_of_proxy(end: PodEnd) -> EndVerdict:
     proxy = end.end_of("proxy")
     assert proxy is not None
     assert proxy.verdict is not None
-    assert (proxy.verdict.grade, proxy.verdict.cause) == (Grade.CERTAIN, Cause.SIDECAR_STOPPED)
+    return proxy.verdict
+
+
+@pytest.mark.parametrize(("code", "event_time"), [(143, "11:30:05"), (137, "11:29:35"), (0, "11:30:01")])
+def test_sidecar_stops_after_main_containers(code: int, event_time: str) -> None:
+    over = with_sidecar(code, "11:30:05", ended(0, "Completed", at("11:29:30")))
+
+    end = end_of(over, [SCHEDULED, started(container="proxy"), stopping(event_time, "proxy")])
+
+    # The end of the pod is the end of its main container.
+    assert (end.container, end.verdict.cause) == ("app", Cause.APPLICATION)
+    stopped = verdict_of_proxy(end)
+    assert (stopped.grade, stopped.cause) == (Grade.CERTAIN, Cause.SIDECAR_STOPPED)
 
 
 def test_sidecar_without_event_may_have_ended_by_itself() -> None:
-    over = with_sidecar(143, "11:30:05", ended(0, "Completed", at("11:29:30")))
+    alone = verdict_of_proxy(end_of(with_sidecar(143, "11:30:05", ended(0, "Completed", at("11:29:30")))))
 
-    proxy = end_of(over).end_of("proxy")
-
-    assert proxy is not None
-    assert proxy.verdict is not None
-    assert (proxy.verdict.grade, proxy.verdict.cause) == (Grade.LIKELY, Cause.SIDECAR_STOPPED)
+    assert (alone.grade, alone.cause) == (Grade.LIKELY, Cause.SIDECAR_STOPPED)
 
 
 def test_sidecar_that_ended_first_was_not_stopped() -> None:
-    over = with_sidecar(1, "11:20:00", ended(0, "Completed", at("11:29:30")))
+    first = verdict_of_proxy(end_of(with_sidecar(1, "11:20:00", ended(0, "Completed", at("11:29:30")))))
 
-    proxy = end_of(over).end_of("proxy")
-
-    assert proxy is not None
-    assert proxy.verdict is not None
-    assert Cause.SIDECAR_STOPPED not in proxy.verdict.causes
+    assert Cause.SIDECAR_STOPPED not in first.causes
 
 
 def test_pod_stop_without_reason_is_not_the_application() -> None:
-    stop = event("Killing", "Stopping container app", "11:29:50", "app")
-
-    end = end_of(pod(ended(143)), [SCHEDULED, started(), stop])
+    end = end_of(pod(ended(143)), [SCHEDULED, started(), stopping("11:29:50")])
 
     assert end.verdict.grade is Grade.NOTHING
     assert [clue.says for clue in end.verdict.clues] == ["Stopping container app"]
@@ -410,9 +419,8 @@ def of_controller(kind: str, reason: str, message: str, clock: str) -> Event:
 def test_pod_that_had_ended_was_not_ended_by_its_controller(kind: str, reason: str, message: str) -> None:
     cleanup = of_controller(kind, reason, message, "11:29:31")
     deleted = of_controller(kind, "SuccessfulDelete", "Deleted pod: web", "11:29:31")
-    stop = event("Killing", "Stopping container app", "11:29:00", "app")
 
-    end = end_of(None, [SCHEDULED, stop], owner_events=PodEvents.of([cleanup, deleted]))
+    end = end_of(None, [SCHEDULED, stopping("11:29:00")], owner_events=PodEvents.of([cleanup, deleted]))
 
     assert end.verdict.grade is not Grade.CERTAIN
     assert Cause.OWNER not in end.verdict.causes
@@ -432,7 +440,7 @@ def test_stateful_set_also_deletes_a_pod_that_has_ended(
     kind: str, deleted_at: str, ready_since: str, grade: Grade
 ) -> None:
     deleted = of_controller(kind, "SuccessfulDelete", "Deleted pod: web", deleted_at)
-    stop = event("Killing", "Stopping container app", "11:29:00", "app")
+    stop = stopping("11:29:00")
     made = raw_node("n1", conditions=[raw_condition("Ready", lastTransitionTime=at(ready_since))])
 
     end = end_of(
@@ -460,9 +468,8 @@ def test_stateful_set_also_deletes_a_pod_that_has_ended(
     ],
 )
 def test_end_of_a_container_of_a_deleted_pod(code: int, finished: str, manner: Manner) -> None:
-    deleted = {"deletionTimestamp": at("11:30:30"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
-    stop = event("Killing", "Stopping container app", "11:30:00", "app")
-    gone = pod(now=ended(code, finished=at(finished)), metadata=deleted)
+    stop = stopping("11:30:00")
+    gone = pod(now=ended(code, finished=at(finished)), metadata=deletion("11:30:30", finalizers=["a/b"]))
     side = from_object({"name": "side", "state": ended(143, finished=at("11:30:01"))}, ContainerStatus)
     both = replace(
         gone,
@@ -470,9 +477,7 @@ def test_end_of_a_container_of_a_deleted_pod(code: int, finished: str, manner: M
         status=replace(gone.status, container_statuses=(*gone.status.container_statuses, side)),
     )
 
-    end = end_of(
-        both, [stop, event("Killing", "Stopping container side", "11:30:00", "side")], clocks=clocks_of([stop])
-    )
+    end = end_of(both, [stop, stopping("11:30:00", "side")], clocks=clocks_of([stop]))
 
     one = end.end_of("app")
     assert end.of is EndOf.POD
@@ -481,16 +486,14 @@ def test_end_of_a_container_of_a_deleted_pod(code: int, finished: str, manner: M
 
 
 def test_sigkill_without_events_leaves_grace_period_open() -> None:
-    deleted = {"deletionTimestamp": at("11:30:30"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
-
-    [one] = end_of(pod(now=ended(137, finished=at("11:30:10")), metadata=deleted)).ends
+    [one] = end_of(pod(now=ended(137, finished=at("11:30:10")), metadata=deletion("11:30:30", finalizers=["a/b"]))).ends
 
     assert one.manner is Manner.SIGKILL
 
 
 @pytest.mark.parametrize("message", ["The node was low on resource: memory. ", "something new"])
 def test_container_that_ended_before_eviction(message: str) -> None:
-    condition = raw_condition("DisruptionTarget", reason="TerminationByKubelet", lastTransitionTime=at("11:40:00"))
+    condition = disrupted("TerminationByKubelet", "11:40:00")
     status = {"phase": "Failed", "reason": "Evicted", "message": message, "conditions": [condition]}
 
     end = end_of(pod(now=ended(1), status=status))
@@ -507,7 +510,7 @@ def test_container_that_ended_before_eviction(message: str) -> None:
 def test_node_clock_orders_end_and_deletion(finished: str, of: EndOf) -> None:
     """The node's clock is 10 minutes ahead, as its events show; the API server deleted the pod at 11:20:00."""
     ahead = event("Started", "Container started", "11:00:00", "app", metadata={"creationTimestamp": at("10:50:00")})
-    deleted = {"deletionTimestamp": at("11:20:30"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
+    deleted = deletion("11:20:30", finalizers=["a/b"])
     gone = pod(now=ended(1, finished=at(finished)), metadata=deleted)
 
     end = end_of(gone, clocks=clocks_of([ahead]))
@@ -517,7 +520,7 @@ def test_node_clock_orders_end_and_deletion(finished: str, of: EndOf) -> None:
 
 def test_kubelets_last_request_hides_when_a_pod_was_deleted() -> None:
     """It sets both fields again, without grace: containers may have ended before or because of the first request."""
-    deleted = {"deletionTimestamp": at("11:30:02"), "deletionGracePeriodSeconds": 0, "finalizers": ["a/b"]}
+    deleted = deletion("11:30:02", 0, finalizers=["a/b"])
     removed = pod(now=ended(1), metadata=deleted, status={"phase": "Failed", "conditions": []})
 
     end = end_of(removed)
@@ -530,19 +533,18 @@ def test_kubelets_last_request_hides_when_a_pod_was_deleted() -> None:
 
 
 def test_one_minute_is_allowed_without_events() -> None:
-    deleted = {"deletionTimestamp": at("11:30:50"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
+    deleted = deletion("11:30:50", finalizers=["a/b"])
 
     assert end_of(pod(now=ended(1, finished=at("11:29:40")), metadata=deleted)).of is EndOf.POD
     assert end_of(pod(now=ended(1, finished=at("11:19:00")), metadata=deleted)).of is EndOf.CONTAINER
 
 
 def test_condition_long_before_deletion_is_only_likely() -> None:
-    deleted = {"deletionTimestamp": at("11:30:50"), "deletionGracePeriodSeconds": 30}
-    condition = raw_condition("DisruptionTarget", reason="PreemptionByScheduler", lastTransitionTime=at("11:00:00"))
+    condition = disrupted("PreemptionByScheduler", "11:00:00")
 
-    end = end_of(pod(metadata=deleted, status={"conditions": [condition]}))
+    end = end_of(pod(metadata=deletion("11:30:50"), status={"conditions": [condition]}))
 
-    assert (end.verdict.grade, end.verdict.cause) == (Grade.LIKELY, Cause.PREEMPTION)
+    assert judged(end) == (Grade.LIKELY, Cause.PREEMPTION)
     assert Cause.DELETED in end.verdict.causes
 
 
@@ -550,12 +552,10 @@ def test_condition_long_before_deletion_is_only_likely() -> None:
 
 
 def test_eviction_of_terminating_pod_is_uncertain() -> None:
-    stop = event("Killing", "Stopping container app", "11:29:00", "app")
     low = event("Evicted", "The node was low on resource: memory. ", "11:29:30")
 
-    assert end_of(None, [stop, low]).verdict.grade is Grade.LIKELY
-    later = event("Killing", "Stopping container app", "11:29:30", "app")
-    assert end_of(None, [low, later]).verdict.grade is Grade.CERTAIN
+    assert end_of(None, [stopping("11:29:00"), low]).verdict.grade is Grade.LIKELY
+    assert end_of(None, [low, stopping("11:29:30")]).verdict.grade is Grade.CERTAIN
 
 
 def test_no_evidence_remains() -> None:
@@ -621,9 +621,8 @@ def test_missing_task_is_no_evidence_about_the_process() -> None:
 
 def test_victim_that_did_not_run_yet_was_not_deleted() -> None:
     victim = event("Preempted", "Preempted by pod x on node n1 (in kube-scheduler memory).", "11:28:00")
-    stop = event("Killing", "Stopping container app", "11:28:05", "app")
 
-    assert end_of(None, [SCHEDULED, victim, stop]).verdict.cause is not Cause.PREEMPTION
+    assert end_of(None, [SCHEDULED, victim, stopping("11:28:05")]).verdict.cause is not Cause.PREEMPTION
 
 
 @pytest.mark.parametrize("reason", ["ProviderFailed", "Evicted"])
@@ -667,12 +666,9 @@ def test_time_of_fast_node_uses_api_server_clock() -> None:
 
 @pytest.mark.parametrize("seconds", [2, 20])
 def test_condition_after_deletion_is_a_second_request(seconds: int) -> None:
-    deleted = {"deletionTimestamp": at("11:30:30"), "deletionGracePeriodSeconds": 30}
-    later = raw_condition(
-        "DisruptionTarget", reason="EvictionByEvictionAPI", lastTransitionTime=at(f"11:30:{seconds:02}")
-    )
+    later = disrupted("EvictionByEvictionAPI", f"11:30:{seconds:02}")
 
-    end = end_of(pod(metadata=deleted, status={"conditions": [later]}))
+    end = end_of(pod(metadata=deletion("11:30:30"), status={"conditions": [later]}))
 
     assert end.verdict.grade is not Grade.CERTAIN
     assert Cause.DELETED in causes(end)
