@@ -15,6 +15,7 @@ from podrules.scheduling.placement.outcome import ClaimProblem, ClaimTrouble, Pl
 from podrules.scheduling.scheduler.plugin_set import Plugins
 from podrules.scheduling.scheduler.profile import Profile
 from podrules.scheduling.scheduler.runtime import new_framework
+from tests.cases import cases, row
 from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, make_taint, place, situation
 
 DEFAULT = "storageclass.kubernetes.io/is-default-class"
@@ -80,12 +81,12 @@ def test_missing_claim() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("own", "trouble"),
-    [
-        pytest.param(None, ClaimTrouble.NOT_MADE_YET, id="not made yet"),
-        pytest.param(claim("web-tmp"), ClaimTrouble.NOT_OWNED, id="without owner"),
-    ],
+@cases(
+    "own, trouble",
+    {
+        "not made yet": row(None, ClaimTrouble.NOT_MADE_YET),
+        "without owner": row(claim("web-tmp"), ClaimTrouble.NOT_OWNED),
+    },
 )
 def test_claim_of_an_ephemeral_volume(own: Json | None, trouble: ClaimTrouble) -> None:
     problem = only(placed(using(ephemeral="tmp"), [own] if own else []))
@@ -154,16 +155,14 @@ def test_existing_classes_are_named_with_default_first() -> None:
     assert only(placed(using("data"), [claim(storageClassName="nope")], classes=classes)).classes == ("z", "a", "b")
 
 
-@pytest.mark.parametrize(
-    ("there", "trouble"),
-    [
-        pytest.param(volume("pv-1", storageClassName="nope"), ClaimTrouble.WAITS_FOR_VOLUME, id="it matches"),
-        pytest.param(
-            volume("pv-1", of="data", storageClassName="nope"), ClaimTrouble.WAITS_FOR_VOLUME, id="it names the claim"
-        ),
-        pytest.param(volume("pv-1", "5Gi", storageClassName="nope"), ClaimTrouble.CLASS_MISSING, id="too small"),
-        pytest.param(volume("pv-1", of="other", storageClassName="nope"), ClaimTrouble.CLASS_MISSING, id="another's"),
-    ],
+@cases(
+    "there, trouble",
+    {
+        "it matches": row(volume("pv-1", storageClassName="nope"), ClaimTrouble.WAITS_FOR_VOLUME),
+        "it names the claim": row(volume("pv-1", of="data", storageClassName="nope"), ClaimTrouble.WAITS_FOR_VOLUME),
+        "too small": row(volume("pv-1", "5Gi", storageClassName="nope"), ClaimTrouble.CLASS_MISSING),
+        "another's": row(volume("pv-1", of="other", storageClassName="nope"), ClaimTrouble.CLASS_MISSING),
+    },
 )
 def test_volume_of_missing_class_is_enough(there: Json, trouble: ClaimTrouble) -> None:
     problem = only(placed(using("data"), [claim(storageClassName="nope")], [there]))

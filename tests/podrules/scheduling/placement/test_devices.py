@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from podrules.api.model.decode import from_object
@@ -18,6 +17,7 @@ from podrules.scheduling.placement.plan import PlanCluster, plan
 from podrules.scheduling.placement.planned import PlannedSpec
 from podrules.scheduling.placement.what_if import excluding_nodes, without_pods
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
+from tests.cases import cases, row
 from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, placement_request, situation
 
 DRIVER = "gpu.example.com"
@@ -104,23 +104,20 @@ def test_device_that_may_be_shared_is_taken_in_parts() -> None:
     assert found.nodes == {"a": 2}
 
 
-@pytest.mark.parametrize(
-    ("place", "nodes"),
-    [
-        pytest.param({"node": "b"}, {"b"}, id="of one node"),
-        pytest.param(
+@cases(
+    "place, nodes",
+    {
+        "of one node": row({"node": "b"}, {"b"}),
+        "of a rack": row(
             {
                 "nodeSelector": {
-                    "nodeSelectorTerms": [
-                        {"matchExpressions": [{"key": "rack", "operator": "In", "values": ["1"]}]},
-                    ]
+                    "nodeSelectorTerms": [{"matchExpressions": [{"key": "rack", "operator": "In", "values": ["1"]}]}]
                 }
             },
             {"b", "c"},
-            id="of a rack",
         ),
-        pytest.param({"allNodes": True}, {"a", "b", "c"}, id="of all nodes"),
-    ],
+        "of all nodes": row({"allNodes": True}, {"a", "b", "c"}),
+    },
 )
 def test_pods_that_share_a_claim_follow_its_devices(place: dict[str, Any], nodes: set[str]) -> None:
     three = [make_node("a"), make_node("b", labels={"rack": "1"}), make_node("c", labels={"rack": "1"})]

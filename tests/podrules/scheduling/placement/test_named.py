@@ -13,6 +13,7 @@ from podrules.pod.reading import NOT_IN_FILE, UnreadInput
 from podrules.scheduling.placement.likely import named_placement
 from podrules.scheduling.placement.outcome import ClaimTrouble, NamedFate, NamedNode, Placement
 from podrules.scheduling.placement.plan import PlanCluster, plan
+from tests.cases import cases, row
 from tests.podrules.scheduling.placement.building import (
     Json,
     make_node,
@@ -109,14 +110,14 @@ def test_claim_that_waits_for_the_scheduler_stays_unbound() -> None:
     assert (problem.trouble, problem.hostname) == (ClaimTrouble.NEEDS_SCHEDULER, "a.example.com")
 
 
-@pytest.mark.parametrize(
+@cases(
     "cluster",
-    [
-        pytest.param({"volumes": [volume("kept", of="data")]}, id="a volume is reserved"),
-        pytest.param({"asked": claim(storageClassName="late", meta=SELECTED)}, id="a node was selected"),
-        pytest.param({"others": [{**using("data"), "metadata": {"name": "x", "namespace": "default"}}]}, id="another"),
-        pytest.param({"late": storage_class("late", "Immediate")}, id="the class binds at once"),
-    ],
+    {
+        "a volume is reserved": row({"volumes": [volume("kept", of="data")]}),
+        "a node was selected": row({"asked": claim(storageClassName="late", meta=SELECTED)}),
+        "another": row({"others": [{**using("data"), "metadata": {"name": "x", "namespace": "default"}}]}),
+        "the class binds at once": row({"late": storage_class("late", "Immediate")}),
+    },
 )
 def test_claim_that_may_be_bound_does_not_block(cluster: Any) -> None:
     assert with_claim(**cluster).named == NamedNode("a", NamedFate.RUNS)

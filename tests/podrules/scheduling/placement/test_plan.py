@@ -15,6 +15,7 @@ from podrules.scheduling.placement.planned import PlannedSpec
 from podrules.scheduling.scheduler.framework.answers import ChangeKind
 from podrules.scheduling.scheduler.profile import read_profiles
 from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS, new_framework
+from tests.cases import cases, row
 from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, placement_request, situation
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -74,17 +75,15 @@ def helped_by_remedies(stopped: Placement | None) -> list[tuple[int | None, int]
     return [(group.remedy.helped, group.remedy.waiting) for group in stopped.rejected if group.remedy is not None]
 
 
-@pytest.mark.parametrize(
-    ("cpu", "taint", "replicas", "helped"),
-    [
-        pytest.param("3", {}, 4, (1, 3), id="room for one is made"),
-        pytest.param("1", {"key": "team", "value": "b", "effect": "NoSchedule"}, 9, (3, 5), id="some fit there"),
-        pytest.param("1", {"key": "team", "value": "b", "effect": "NoSchedule"}, 6, (2, 2), id="all fit there"),
-        pytest.param("1", {"key": "team", "value": "b", "effect": "NoSchedule"}, 5, (None, 1), id="one waits"),
-        pytest.param(
-            "1", {"key": "team", "value": "b", "effect": "NoSchedule"}, 99, (None, 95), id="too many to count"
-        ),
-    ],
+@cases(
+    "cpu, taint, replicas, helped",
+    {
+        "room for one is made": row("3", {}, 4, (1, 3)),
+        "some fit there": row("1", {"key": "team", "value": "b", "effect": "NoSchedule"}, 9, (3, 5)),
+        "all fit there": row("1", {"key": "team", "value": "b", "effect": "NoSchedule"}, 6, (2, 2)),
+        "one waits": row("1", {"key": "team", "value": "b", "effect": "NoSchedule"}, 5, (None, 1)),
+        "too many to count": row("1", {"key": "team", "value": "b", "effect": "NoSchedule"}, 99, (None, 95)),
+    },
 )
 def test_remedy_counts_the_replicas_that_it_helps(
     cpu: str, taint: Json, replicas: int, helped: tuple[int | None, int]

@@ -11,6 +11,7 @@ from podrules.api.model.pod import PodOnNode, PodReference
 from podrules.scheduling.placement.likely import likely_placement
 from podrules.scheduling.scheduler.framework.answers import ChangeKind
 from podrules.scheduling.scheduler.plugins.node_resources.columns import InsufficientResource
+from tests.cases import cases, row
 from tests.objects import raw_condition
 from tests.podrules.scheduling.placement.building import (
     Json,
@@ -100,13 +101,13 @@ def test_request_above_node_size_needs_larger_node() -> None:
     assert (change.kind, change.amounts) == (ChangeKind.ENLARGE, {"cpu": 2000})
 
 
-@pytest.mark.parametrize(
-    ("owner", "kind"),
-    [
-        pytest.param({"apiVersion": "apps/v1", "kind": "DaemonSet"}, ChangeKind.ENLARGE, id="DaemonSet"),
-        pytest.param({"apiVersion": "v1", "kind": "Node"}, ChangeKind.ENLARGE, id="static pod"),
-        pytest.param({"apiVersion": "apps/v1", "kind": "ReplicaSet"}, ChangeKind.FREE, id="ReplicaSet"),
-    ],
+@cases(
+    "owner, kind",
+    {
+        "DaemonSet": row({"apiVersion": "apps/v1", "kind": "DaemonSet"}, ChangeKind.ENLARGE),
+        "static pod": row({"apiVersion": "v1", "kind": "Node"}, ChangeKind.ENLARGE),
+        "ReplicaSet": row({"apiVersion": "apps/v1", "kind": "ReplicaSet"}, ChangeKind.FREE),
+    },
 )
 def test_requests_of_daemon_and_static_pods_are_not_freed(owner: Json, kind: ChangeKind) -> None:
     stays: Any = make_pod("x", on="a", memory="512Mi")
@@ -175,22 +176,18 @@ def test_existence_label_is_written_empty() -> None:
 def test_machine_label_is_not_written() -> None:
     placement = place(make_pod(nodeSelector={ZONE: "z9"}), [make_node("a")])
     change = only_change(placement, "NodeAffinity")
-    assert (change.kind, change.field, change.value) == (
-        ChangeKind.DROP,
-        "spec.nodeSelector",
-        f"{ZONE}=z9",
-    )
+    assert (change.kind, change.field, change.value) == (ChangeKind.DROP, "spec.nodeSelector", f"{ZONE}=z9")
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "effect"),
-    [
-        pytest.param("ToBeDeletedByClusterAutoscaler", "1790000000", "NoSchedule", id="cluster-autoscaler"),
-        pytest.param("karpenter.sh/disruption", "disrupting", "NoSchedule", id="Karpenter"),
-        pytest.param("aws-node-termination-handler/spot-itn", "abc", "NoExecute", id="spot"),
-        pytest.param("os", "Win2022", "NoSchedule", id="another system"),
-        pytest.param("nvidia.com/gpu", "present", "NoSchedule", id="other hardware"),
-    ],
+@cases(
+    "key, value, effect",
+    {
+        "cluster-autoscaler": row("ToBeDeletedByClusterAutoscaler", "1790000000", "NoSchedule"),
+        "Karpenter": row("karpenter.sh/disruption", "disrupting", "NoSchedule"),
+        "spot": row("aws-node-termination-handler/spot-itn", "abc", "NoExecute"),
+        "another system": row("os", "Win2022", "NoSchedule"),
+        "other hardware": row("nvidia.com/gpu", "present", "NoSchedule"),
+    },
 )
 def test_toleration_does_not_open_unsuitable_node(key: str, value: str, effect: str) -> None:
     placement = place(make_pod(), [make_node("a", taints=[make_taint(key, value, effect=effect)])])
@@ -198,14 +195,14 @@ def test_toleration_does_not_open_unsuitable_node(key: str, value: str, effect: 
     assert (change.kind, change.node, change.value) == (ChangeKind.ADD_NODE, "a", f"{key}={value}:{effect}")
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "fields"),
-    [
-        pytest.param("nvidia.com/gpu", "present", {"requests": {"nvidia.com/gpu": "1"}}, id="it uses the GPU"),
-        pytest.param("os", "windows", {"os": {"name": "windows"}}, id="it runs on Windows"),
-        pytest.param("sku", "cpu", {}, id="a value of the cluster's own"),
-        pytest.param("example.com/ToBeDeletedByClusterAutoscaler", "", {}, id="a key of the cluster's own"),
-    ],
+@cases(
+    "key, value, fields",
+    {
+        "it uses the GPU": row("nvidia.com/gpu", "present", {"requests": {"nvidia.com/gpu": "1"}}),
+        "it runs on Windows": row("os", "windows", {"os": {"name": "windows"}}),
+        "a value of the cluster's own": row("sku", "cpu", {}),
+        "a key of the cluster's own": row("example.com/ToBeDeletedByClusterAutoscaler", "", {}),
+    },
 )
 def test_taint_for_such_pods_is_to_be_tolerated(key: str, value: str, fields: Json) -> None:
     pod: Any = make_pod()

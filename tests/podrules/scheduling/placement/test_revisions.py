@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import pytest
 from msgspec import to_builtins
 
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import PodTemplateSpec
 from podrules.scheduling.placement.controllers import Revision
 from podrules.scheduling.placement.revisions import WrittenWorkload, current_revision, same_template
+from tests.cases import cases, row
 
 Json = dict[str, Any]
 
@@ -89,22 +89,22 @@ def test_api_server_defaults_keep_the_template() -> None:
     assert same_template(as_stored(), as_stored())
 
 
-@pytest.mark.parametrize(
+@cases(
     "stored",
-    [
-        pytest.param(changed("spec", "containers", 0, "image", to="registry:5000/web:2"), id="another image"),
-        pytest.param(changed("spec", "containers", 0, "env", 0, "value", to="debug"), id="another variable"),
-        pytest.param(changed("spec", "containers", 0, "resources", "requests", "cpu", to="501m"), id="another request"),
-        pytest.param(changed("spec", "containers", 0, "imagePullPolicy", to="Never"), id="not the default"),
-        pytest.param(changed("spec", "containers", 0, "command", to=["sh"]), id="a field that is no more"),
-        pytest.param(changed("spec", "containers", 0, "readinessProbe", to=None), id="a field that is new"),
-        pytest.param(changed("spec", "initContainers", 0, "restartPolicy", to="Always"), id="it was a sidecar"),
-        pytest.param(changed("spec", "initContainers", to=[]), id="a container that is new"),
-        pytest.param(changed("spec", "terminationGracePeriodSeconds", to=0), id="no grace"),
-        pytest.param(changed("spec", "serviceAccount", to="other"), id="another account"),
-        pytest.param(changed("metadata", "labels", "tier", to="front"), id="another label"),
-        pytest.param(changed("metadata", "annotations", to={"note": "x"}), id="another annotation"),
-    ],
+    {
+        "another image": row(changed("spec", "containers", 0, "image", to="registry:5000/web:2")),
+        "another variable": row(changed("spec", "containers", 0, "env", 0, "value", to="debug")),
+        "another request": row(changed("spec", "containers", 0, "resources", "requests", "cpu", to="501m")),
+        "not the default": row(changed("spec", "containers", 0, "imagePullPolicy", to="Never")),
+        "a field that is no more": row(changed("spec", "containers", 0, "command", to=["sh"])),
+        "a field that is new": row(changed("spec", "containers", 0, "readinessProbe", to=None)),
+        "it was a sidecar": row(changed("spec", "initContainers", 0, "restartPolicy", to="Always")),
+        "a container that is new": row(changed("spec", "initContainers", to=[])),
+        "no grace": row(changed("spec", "terminationGracePeriodSeconds", to=0)),
+        "another account": row(changed("spec", "serviceAccount", to="other")),
+        "another label": row(changed("metadata", "labels", "tier", to="front")),
+        "another annotation": row(changed("metadata", "annotations", to={"note": "x"})),
+    },
 )
 def test_another_template(stored: Json) -> None:
     assert not same_template(WRITTEN, stored)

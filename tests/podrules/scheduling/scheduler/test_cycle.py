@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pytest
-
 from podrules.api.features import REFERENCE
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
@@ -17,6 +15,7 @@ from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.plugin_set import Plugins
 from podrules.scheduling.scheduler.profile import Profile
 from podrules.scheduling.scheduler.runtime import Framework, new_framework
+from tests.cases import cases, row
 from tests.objects import raw_node, raw_pod
 from tests.scheduling import DEFAULT_FRAMEWORK, unschedulable_plugins
 
@@ -103,13 +102,13 @@ def test_pre_filter_rejects_the_pod_for_all_nodes() -> None:
     assert found.message == '0/2 nodes are available: persistentvolumeclaim "missing" not found.'
 
 
-@pytest.mark.parametrize(
-    ("priority", "fits"),
-    [
-        pytest.param(5, ["a", "b"], id="of lower priority: ignored"),
-        pytest.param(10, ["b"], id="of the same priority: it keeps the room"),
-        pytest.param(20, ["b"], id="of higher priority: likewise"),
-    ],
+@cases(
+    "priority, fits",
+    {
+        "of lower priority: ignored": row(5, ["a", "b"]),
+        "of the same priority: it keeps the room": row(10, ["b"]),
+        "of higher priority: likewise": row(20, ["b"]),
+    },
 )
 def test_nominated_pod_reserves_its_room(priority: int, fits: list[str]) -> None:
     waiting = make_pod("waiting", cpu="3", nominated="a", priority=priority)
@@ -196,18 +195,17 @@ def test_pre_filter_runs_without_its_filter() -> None:
     assert names(found, found.feasible) == ["b"]
 
 
-@pytest.mark.parametrize(
-    ("plugin", "error"),
-    [
-        pytest.param(
+@cases(
+    "plugin, error",
+    {
+        "it needs the state of PreFilter": row(
             "NodeResourcesFit",
             'running "NodeResourcesFit" filter plugin: '
             'error reading "PreFilterNodeResourcesFit" from cycleState: not found',
-            id="it needs the state of PreFilter",
         ),
-        pytest.param("NodeAffinity", "", id="it works without"),
-        pytest.param("VolumeZone", "", id="it computes the state itself"),
-    ],
+        "it works without": row("NodeAffinity", ""),
+        "it computes the state itself": row("VolumeZone", ""),
+    },
 )
 def test_filter_without_its_pre_filter(plugin: str, error: str) -> None:
     found = cycle(
@@ -255,21 +253,19 @@ def test_every_node_ties_without_score_plugins() -> None:
     assert names(found, scored.best) == ["soft", "free"]
 
 
-@pytest.mark.parametrize(
-    ("points", "error"),
-    [
-        pytest.param(
+@cases(
+    "points, error",
+    {
+        "it needs the state of PreScore": row(
             {"preScore": disable("TaintToleration")},
             'running Score plugins: plugin "TaintToleration" failed with: '
             'failed to read "PreScoreTaintToleration" from cycleState: not found',
-            id="it needs the state of PreScore",
         ),
-        pytest.param(
+        "it needs the state of PreFilter": row(
             {"preFilter": disable("DynamicResources"), "filter": disable("DynamicResources")},
             'running Score plugins: plugin "DynamicResources" failed with: not found',
-            id="it needs the state of PreFilter",
         ),
-    ],
+    },
 )
 def test_score_without_earlier_points(points: Json, error: str) -> None:
     found = cycle(make_pod("web"), [make_node("a"), make_node("b")], framework=make_framework(**points))

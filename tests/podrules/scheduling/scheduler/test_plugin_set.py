@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pytest
-
 from podrules.api.features import REFERENCE, Features
 from podrules.api.model.decode import from_object
 from podrules.scheduling.scheduler.framework.interface import (
@@ -34,6 +32,7 @@ from podrules.scheduling.scheduler.plugin_set import (
     plugin_problems,
 )
 from podrules.scheduling.scheduler.runtime import PLUGINS
+from tests.cases import cases, row
 
 UPSTREAM_FILTER = [
     "NodeName",
@@ -142,77 +141,50 @@ def test_plugin_at_an_unsupported_point() -> None:
     assert problem.endswith('"NodePorts": it has no score, only preFilter, filter')
 
 
-@pytest.mark.parametrize(
-    ("default", "custom", "merged"),
-    [
-        pytest.param(
-            plugin_set(["D1", "D2"]),
-            plugin_set(["Custom"]),
-            plugin_set(["D1", "D2", "Custom"]),
-            id="AppendCustomPlugin",
+@cases(
+    "default, custom, merged",
+    {
+        "AppendCustomPlugin": row(plugin_set(["D1", "D2"]), plugin_set(["Custom"]), plugin_set(["D1", "D2", "Custom"])),
+        "InsertAfterDefaultPlugins2": row(
+            plugin_set(["D1", "D2"]), plugin_set(["Custom", "D2"], ["D2"]), plugin_set(["D1", "Custom", "D2"], ["D2"])
         ),
-        pytest.param(
-            plugin_set(["D1", "D2"]),
-            plugin_set(["Custom", "D2"], ["D2"]),
-            plugin_set(["D1", "Custom", "D2"], ["D2"]),
-            id="InsertAfterDefaultPlugins2",
-        ),
-        pytest.param(
+        "InsertBeforeAllPlugins": row(
             plugin_set(["D1", "D2"]),
             plugin_set(["Custom", "D1", "D2"], ["*"]),
             plugin_set(["Custom", "D1", "D2"], ["*"]),
-            id="InsertBeforeAllPlugins",
         ),
-        pytest.param(
-            plugin_set(["D1", "D2"]),
-            plugin_set(["D2", "D1"], ["*"]),
-            plugin_set(["D2", "D1"], ["*"]),
-            id="ReorderDefaultPlugins",
+        "ReorderDefaultPlugins": row(
+            plugin_set(["D1", "D2"]), plugin_set(["D2", "D1"], ["*"]), plugin_set(["D2", "D1"], ["*"])
         ),
-        pytest.param(plugin_set(["D1", "D2"]), PluginSet(), plugin_set(["D1", "D2"]), id="ApplyNilCustomPlugin"),
-        pytest.param(
+        "ApplyNilCustomPlugin": row(plugin_set(["D1", "D2"]), PluginSet(), plugin_set(["D1", "D2"])),
+        "CustomPluginOverrideDefaultPlugin": row(
             plugin_set(["P1", "P2", "P3"]),
             plugin_set([Plugin("P1", 2), Plugin("P3", 3)]),
             plugin_set([Plugin("P1", 2), "P2", Plugin("P3", 3)]),
-            id="CustomPluginOverrideDefaultPlugin",
         ),
-        pytest.param(
+        "OrderPreserveAfterOverride": row(
             plugin_set(["P1", "P2", "P3"]),
             plugin_set([Plugin("P2", 2), Plugin("P1", 1)]),
             plugin_set([Plugin("P1", 1), Plugin("P2", 2), "P3"]),
-            id="OrderPreserveAfterOverride",
         ),
-        pytest.param(
+        "RepeatedCustomPlugin": row(
             plugin_set(["P1", "P2", "P3"]),
             plugin_set(["P1", Plugin("P2", 2), "P3", Plugin("P2", 4)]),
             plugin_set(["P1", Plugin("P2", 4), "P3", Plugin("P2", 2)]),
-            id="RepeatedCustomPlugin",
         ),
-        pytest.param(
-            plugin_set(["D1", "D2"]),
-            plugin_set(["C1", "C2"], ["D2"]),
-            plugin_set(["D1", "C1", "C2"], ["D2"]),
-            id="Append disabled Multipoint plugins",
+        "Append disabled Multipoint plugins": row(
+            plugin_set(["D1", "D2"]), plugin_set(["C1", "C2"], ["D2"]), plugin_set(["D1", "C1", "C2"], ["D2"])
         ),
-        pytest.param(
-            plugin_set(["Default"]),
-            plugin_set([Plugin("Default", 5)]),
-            plugin_set([Plugin("Default", 5)]),
-            id="override default MultiPoint plugins with custom value",
+        "override default MultiPoint plugins with custom value": row(
+            plugin_set(["Default"]), plugin_set([Plugin("Default", 5)]), plugin_set([Plugin("Default", 5)])
         ),
-        pytest.param(
-            plugin_set(["Default"], ["D2"]),
-            plugin_set(["Custom"]),
-            plugin_set(["Default", "Custom"], ["D2"]),
-            id="disabled MultiPoint plugin in default set",
+        "disabled MultiPoint plugin in default set": row(
+            plugin_set(["Default"], ["D2"]), plugin_set(["Custom"]), plugin_set(["Default", "Custom"], ["D2"])
         ),
-        pytest.param(
-            plugin_set(["Default"]),
-            plugin_set([], ["Default"]),
-            plugin_set([], ["Default"]),
-            id="multipoint with only disabled gets merged",
+        "multipoint with only disabled gets merged": row(
+            plugin_set(["Default"]), plugin_set([], ["Default"]), plugin_set([], ["Default"])
         ),
-    ],
+    },
 )
 def test_merge_plugins(default: PluginSet, custom: PluginSet, merged: PluginSet) -> None:
     assert merge_plugin_set(default, custom) == merged
@@ -221,69 +193,47 @@ def test_merge_plugins(default: PluginSet, custom: PluginSet, merged: PluginSet)
 FIT, SPREAD, IMAGES = "NodeResourcesFit", "PodTopologySpread", "ImageLocality"
 
 
-@pytest.mark.parametrize(
-    ("points", "pre_score", "score"),
-    [
-        pytest.param({"multi_point": only(Plugin(FIT, 5))}, [FIT], {FIT: 5}, id="plugin expansion"),
-        pytest.param(
-            {
-                "multi_point": only(FIT),
-                "pre_score": plugin_set([], [FIT]),
-                "score": plugin_set([], [FIT]),
-            },
-            [],
-            {},
-            id="disable MultiPoint plugin at some extension points",
+@cases(
+    "points, pre_score, score",
+    {
+        "plugin expansion": row({"multi_point": only(Plugin(FIT, 5))}, [FIT], {FIT: 5}),
+        "disable MultiPoint plugin at some extension points": row(
+            {"multi_point": only(FIT), "pre_score": plugin_set([], [FIT]), "score": plugin_set([], [FIT])}, [], {}
         ),
-        pytest.param(
-            {"multi_point": only(FIT, SPREAD)}, [FIT, SPREAD], {FIT: 1, SPREAD: 1}, id="Multiple MultiPoint plugins"
+        "Multiple MultiPoint plugins": row({"multi_point": only(FIT, SPREAD)}, [FIT, SPREAD], {FIT: 1, SPREAD: 1}),
+        "disable MultiPoint extension": row(
+            {"multi_point": only(FIT, SPREAD), "pre_score": plugin_set([], ["*"])}, [], {FIT: 1, SPREAD: 1}
         ),
-        pytest.param(
-            {"multi_point": only(FIT, SPREAD), "pre_score": plugin_set([], ["*"])},
-            [],
-            {FIT: 1, SPREAD: 1},
-            id="disable MultiPoint extension",
-        ),
-        pytest.param(
+        "Reorder MultiPoint plugins (specified extension takes precedence)": row(
             {"multi_point": only(IMAGES, FIT, SPREAD), "score": plugin_set([SPREAD, FIT])},
             [FIT, SPREAD],
             {SPREAD: 1, FIT: 1, IMAGES: 1},
-            id="Reorder MultiPoint plugins (specified extension takes precedence)",
         ),
-        pytest.param(
+        "Reorder MultiPoint plugins (specified extension only takes precedence when it exists in MultiPoint)": row(
             {"multi_point": only(FIT, SPREAD), "score": plugin_set([IMAGES, SPREAD, FIT])},
             [FIT, SPREAD],
             {SPREAD: 1, FIT: 1, IMAGES: 1},
-            id="Reorder MultiPoint plugins (specified extension only takes precedence when it exists in MultiPoint)",
         ),
-        pytest.param(
+        "Override MultiPoint plugins weights": row(
             {"multi_point": only(FIT, SPREAD), "score": plugin_set([Plugin(SPREAD, 5), Plugin(FIT, 3)])},
             [FIT, SPREAD],
             {SPREAD: 5, FIT: 3},
-            id="Override MultiPoint plugins weights",
         ),
-        pytest.param(
-            {"multi_point": plugin_set(["PrioritySort", "DefaultBinder", SPREAD], ["*"])},
-            [SPREAD],
-            {SPREAD: 1},
-            id="disable and enable MultiPoint plugins with '*'",
+        "disable and enable MultiPoint plugins with '*'": row(
+            {"multi_point": plugin_set(["PrioritySort", "DefaultBinder", SPREAD], ["*"])}, [SPREAD], {SPREAD: 1}
         ),
-        pytest.param(
-            {"multi_point": plugin_set(["DefaultBinder", "PrioritySort", SPREAD], ["*", SPREAD])},
-            [SPREAD],
-            {SPREAD: 1},
-            id="disable and enable MultiPoint plugin by name",
+        "disable and enable MultiPoint plugin by name": row(
+            {"multi_point": plugin_set(["DefaultBinder", "PrioritySort", SPREAD], ["*", SPREAD])}, [SPREAD], {SPREAD: 1}
         ),
-        pytest.param(
+        "Override MultiPoint plugins weights and avoid a plugin being loaded multiple times": row(
             {
                 "multi_point": only(FIT, SPREAD),
                 "score": plugin_set([Plugin(SPREAD, 5), Plugin(IMAGES, 5), Plugin(FIT, 3)]),
             },
             [FIT, SPREAD],
             {SPREAD: 5, FIT: 3, IMAGES: 5},
-            id="Override MultiPoint plugins weights and avoid a plugin being loaded multiple times",
         ),
-    ],
+    },
 )
 def test_new_framework_multi_point_expansion(
     points: Mapping[str, PluginSet], pre_score: Sequence[str], score: Mapping[str, int]
@@ -296,19 +246,17 @@ def test_new_framework_multi_point_expansion(
     assert (FIT in found.at[ExtensionPoint.FILTER], FIT in found.at[ExtensionPoint.PRE_FILTER]) == (has_fit, has_fit)
 
 
-@pytest.mark.parametrize(
-    ("points", "changed"),
-    [
-        pytest.param({"score": plugin_set([Plugin(FIT, 9)])}, {FIT: 9}, id="Score's own"),
-        pytest.param({"score": plugin_set(["TaintToleration"])}, {"TaintToleration": 1}, id="Score's own, not given"),
-        pytest.param({"multi_point": plugin_set([Plugin(FIT, 9)])}, {FIT: 9}, id="MultiPoint's"),
-        pytest.param({"multi_point": plugin_set([Plugin(SPREAD, 0)])}, {SPREAD: 1}, id="MultiPoint's, of 0"),
-        pytest.param(
-            {"multi_point": plugin_set([Plugin(FIT, 9)]), "score": plugin_set([Plugin(FIT, 4)])},
-            {FIT: 4},
-            id="both: Score's",
+@cases(
+    "points, changed",
+    {
+        "Score's own": row({"score": plugin_set([Plugin(FIT, 9)])}, {FIT: 9}),
+        "Score's own, not given": row({"score": plugin_set(["TaintToleration"])}, {"TaintToleration": 1}),
+        "MultiPoint's": row({"multi_point": plugin_set([Plugin(FIT, 9)])}, {FIT: 9}),
+        "MultiPoint's, of 0": row({"multi_point": plugin_set([Plugin(SPREAD, 0)])}, {SPREAD: 1}),
+        "both: Score's": row(
+            {"multi_point": plugin_set([Plugin(FIT, 9)]), "score": plugin_set([Plugin(FIT, 4)])}, {FIT: 4}
         ),
-    ],
+    },
 )
 def test_weights(points: Mapping[str, PluginSet], changed: Mapping[str, int]) -> None:
     found = run(**points)
@@ -317,28 +265,20 @@ def test_weights(points: Mapping[str, PluginSet], changed: Mapping[str, int]) ->
     assert list(found.at[ExtensionPoint.SCORE]) == [*moved, *(name for name in SCORE if name not in moved)]
 
 
-@pytest.mark.parametrize(
-    ("own", "expected"),
-    [
-        pytest.param(
-            plugin_set([], ["NodePorts", "Unknown"]),
-            [name for name in FILTER if name != "NodePorts"],
-            id="one disabled",
+@cases(
+    "own, expected",
+    {
+        "one disabled": row(plugin_set([], ["NodePorts", "Unknown"]), [name for name in FILTER if name != "NodePorts"]),
+        "all disabled": row(plugin_set([], ["*"]), []),
+        "all but two": row(plugin_set(["NodePorts", "NodeName"], ["*"]), ["NodePorts", "NodeName"]),
+        "moved to the end": row(
+            plugin_set(["NodePorts"], ["NodePorts"]), [*(name for name in FILTER if name != "NodePorts"), "NodePorts"]
         ),
-        pytest.param(plugin_set([], ["*"]), [], id="all disabled"),
-        pytest.param(plugin_set(["NodePorts", "NodeName"], ["*"]), ["NodePorts", "NodeName"], id="all but two"),
-        pytest.param(
-            plugin_set(["NodePorts"], ["NodePorts"]),
-            [*(name for name in FILTER if name != "NodePorts"), "NodePorts"],
-            id="moved to the end",
+        "moved to the front": row(
+            plugin_set(["NodePorts"]), ["NodePorts", *(name for name in FILTER if name != "NodePorts")]
         ),
-        pytest.param(
-            plugin_set(["NodePorts"]),
-            ["NodePorts", *(name for name in FILTER if name != "NodePorts")],
-            id="moved to the front",
-        ),
-        pytest.param(plugin_set(["Custom"]), [*FILTER, "Custom"], id="one that is not kube-scheduler's"),
-    ],
+        "one that is not kube-scheduler's": row(plugin_set(["Custom"]), [*FILTER, "Custom"]),
+    },
 )
 def test_changes_at_one_point(own: PluginSet, expected: Sequence[str]) -> None:
     found = run(filter=own)
@@ -346,27 +286,21 @@ def test_changes_at_one_point(own: PluginSet, expected: Sequence[str]) -> None:
     assert found.at[ExtensionPoint.PRE_FILTER] == run().at[ExtensionPoint.PRE_FILTER]
 
 
-@pytest.mark.parametrize(
-    ("points", "unknown", "score"),
-    [
-        pytest.param(
-            {"score": plugin_set([Plugin("Custom", 4)])}, ("Custom",), {**SCORE, "Custom": 4}, id="at a point"
-        ),
-        pytest.param({"multi_point": plugin_set(["Custom"])}, ("Custom",), SCORE, id="at MultiPoint: position unknown"),
-        pytest.param(
+@cases(
+    "points, unknown, score",
+    {
+        "at a point": row({"score": plugin_set([Plugin("Custom", 4)])}, ("Custom",), {**SCORE, "Custom": 4}),
+        "at MultiPoint: position unknown": row({"multi_point": plugin_set(["Custom"])}, ("Custom",), SCORE),
+        "at both: it scores first": row(
             {"multi_point": plugin_set([Plugin("Custom", 7)]), "score": plugin_set(["Custom"])},
             ("Custom",),
             {"Custom": 1, **SCORE},
-            id="at both: it scores first",
         ),
-        pytest.param(
-            {"multi_point": plugin_set(["B"]), "permit": plugin_set(["C", "A", "B"])},
-            ("B", "C", "A"),
-            SCORE,
-            id="several",
+        "several": row(
+            {"multi_point": plugin_set(["B"]), "permit": plugin_set(["C", "A", "B"])}, ("B", "C", "A"), SCORE
         ),
-        pytest.param({"filter": plugin_set([], ["Custom"])}, (), SCORE, id="disabled: it is not there"),
-    ],
+        "disabled: it is not there": row({"filter": plugin_set([], ["Custom"])}, (), SCORE),
+    },
 )
 def test_plugins_that_are_not_kube_schedulers(
     points: Mapping[str, PluginSet], unknown: tuple[str, ...], score: Mapping[str, int]
@@ -382,47 +316,41 @@ def test_multi_point_plugin_may_be_the_only_one() -> None:
     assert run(multi_point=plugin_set(["Custom"], ["*"])).unknown == ("Custom",)
 
 
-@pytest.mark.parametrize(
-    ("points", "problems"),
-    [
-        pytest.param(
+@cases(
+    "points, problems",
+    {
+        "duplicate plugin name": row(
             {"preFilter": {"enabled": [{"name": FIT}, {"name": FIT}]}},
             ['preFilter.enabled[1].name: Duplicate value: "NodeResourcesFit": enable it once'],
-            id="duplicate plugin name",
         ),
-        pytest.param(
+        "duplicate of an unknown plugin": row(
             {"permit": {"enabled": [{"name": "Custom"}, {"name": "Custom"}]}},
             ['permit.enabled[1].name: Duplicate value: "Custom": enable it once'],
-            id="duplicate of an unknown plugin",
         ),
-        pytest.param(
+        "Expect 'already registered' error": row(
             {"multiPoint": {"enabled": [{"name": FIT}, {"name": FIT}]}},
             ['multiPoint.enabled[1].name: Duplicate value: "NodeResourcesFit": enable it once'],
-            id="Expect 'already registered' error",
         ),
-        pytest.param(
+        "twice at MultiPoint, and no point gets it from there": row(
             {
                 "multiPoint": {"enabled": [{"name": "NodePorts"}, {"name": "NodePorts"}]},
                 "preFilter": {"disabled": [{"name": "NodePorts"}]},
                 "filter": {"enabled": [{"name": "NodePorts"}]},
             },
             [],
-            id="twice at MultiPoint, and no point gets it from there",
         ),
-        pytest.param(
+        "enabled Score plugin doesn't extend the ScorePlugin interface": row(
             {"filter": {"enabled": [{"name": IMAGES}]}},
             ['filter.enabled[0].name: Invalid value: "ImageLocality": it has no filter, only score'],
-            id="enabled Score plugin doesn't extend the ScorePlugin interface",
         ),
-        pytest.param(
+        "no name": row(
             {"score": {"enabled": [{"name": "*"}]}, "bind": {"enabled": [{}]}},
             [
                 'score.enabled[0].name: Invalid value: "*": disables only; name each plugin that is to run',
                 "bind.enabled[0].name: Required value: name a plugin",
             ],
-            id="no name",
         ),
-        pytest.param(
+        "a plugin that was removed": row(
             {"filter": {"enabled": [{"name": "EBSLimits"}]}},
             [
                 (
@@ -430,22 +358,19 @@ def test_multi_point_plugin_may_be_the_only_one() -> None:
                     "NodeVolumeLimits does its work"
                 )
             ],
-            id="a plugin that was removed",
         ),
-        pytest.param(
+        "two plugins sort the queue": row(
             {"queueSort": {"enabled": [{"name": "Custom"}]}},
             ["queueSort: Invalid value: PrioritySort, Custom: only one can be enabled; disable the others"],
-            id="two plugins sort the queue",
         ),
-        pytest.param(
+        "no plugin remains": row(
             {"multiPoint": {"disabled": [{"name": "*"}]}},
             [
                 "queueSort: Required value: no plugin is left; enable PrioritySort or another one",
                 "bind: Required value: no plugin is left; enable DefaultBinder or another one",
             ],
-            id="no plugin remains",
         ),
-        pytest.param(
+        "more than one PlacementGeneratePlugin": row(
             {"placementGenerate": {"enabled": [{"name": "TopologyPlacementGenerator"}, {"name": "Custom"}]}},
             [
                 (
@@ -453,19 +378,15 @@ def test_multi_point_plugin_may_be_the_only_one() -> None:
                     "disable the others"
                 )
             ],
-            id="more than one PlacementGeneratePlugin",
         ),
-        pytest.param(
+        "a weight below 0": row(
             {"score": {"enabled": [{"name": IMAGES, "weight": -3}]}},
             ["score: Invalid value: -3 of ImageLocality: total score could overflow; give weights of 1 or more"],
-            id="a weight below 0",
         ),
-        pytest.param(
-            {"score": {"enabled": [{"name": FIT, "weight": 5}, {"name": IMAGES, "weight": -3}]}},
-            [],
-            id="a weight below 0 with a positive sum",
+        "a weight below 0 with a positive sum": row(
+            {"score": {"enabled": [{"name": FIT, "weight": 5}, {"name": IMAGES, "weight": -3}]}}, []
         ),
-    ],
+    },
 )
 def test_plugins_that_are_refused(points: Mapping[str, Any], problems: Sequence[str]) -> None:
     found = plugin_problems(from_object(points, Plugins), "profiles[0].plugins")
@@ -480,26 +401,23 @@ def test_defaults_are_kube_schedulers_own() -> None:
     } == set(IN_TREE)
 
 
-@pytest.mark.parametrize(
-    ("points", "field"),
-    [
-        pytest.param({}, "", id="the defaults"),
-        pytest.param({"post_filter": plugin_set(disabled=["DefaultPreemption"])}, "postFilter", id="by the point"),
-        pytest.param({"post_filter": plugin_set(disabled=["*"])}, "postFilter", id="with all of the point"),
-        pytest.param({"multi_point": plugin_set(disabled=["DefaultPreemption"])}, "multiPoint", id="by MultiPoint"),
-        pytest.param({"pre_enqueue": plugin_set(disabled=["DefaultPreemption"])}, "", id="at another point"),
-        pytest.param(
+@cases(
+    "points, field",
+    {
+        "the defaults": row({}, ""),
+        "by the point": row({"post_filter": plugin_set(disabled=["DefaultPreemption"])}, "postFilter"),
+        "with all of the point": row({"post_filter": plugin_set(disabled=["*"])}, "postFilter"),
+        "by MultiPoint": row({"multi_point": plugin_set(disabled=["DefaultPreemption"])}, "multiPoint"),
+        "at another point": row({"pre_enqueue": plugin_set(disabled=["DefaultPreemption"])}, ""),
+        "by MultiPoint and enabled at the point": row(
             {
                 "multi_point": plugin_set(disabled=["DefaultPreemption"]),
                 "post_filter": plugin_set(enabled=["DefaultPreemption"]),
             },
             "",
-            id="by MultiPoint and enabled at the point",
         ),
-        pytest.param(
-            {"post_filter": plugin_set(enabled=["DefaultPreemption"], disabled=["*"])}, "", id="enabled beside all"
-        ),
-    ],
+        "enabled beside all": row({"post_filter": plugin_set(enabled=["DefaultPreemption"], disabled=["*"])}, ""),
+    },
 )
 def test_P2_what_keeps_a_default_plugin_from_a_point(points: Mapping[str, PluginSet], field: str) -> None:
     expected = f"plugins.{field}.disabled" if field else ""

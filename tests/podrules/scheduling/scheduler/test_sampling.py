@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from podrules.scheduling.scheduler.cycle import num_feasible_nodes_to_find
 from podrules.scheduling.scheduler.profile import read_profiles
+from tests.cases import cases, row
 
 KIND = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
-@pytest.mark.parametrize(
-    ("configured", "profile", "nodes", "enough"),
-    [
-        pytest.param(None, None, 10, 10, id="not set, nodes number not more than 50"),
-        pytest.param(None, 40, 10, 10, id="set profile, nodes number not more than 50"),
-        pytest.param(None, None, 1000, 420, id="not set, nodes number more than 50"),
-        pytest.param(None, 40, 1000, 400, id="set profile, nodes number more than 50"),
-        pytest.param(100, 40, 1000, 400, id="set global and profile, nodes number more than 50"),
-        pytest.param(40, None, 1000, 400, id="set global, nodes number more than 50"),
-        pytest.param(None, None, 6000, 300, id="not set profile, nodes number more than 50*125"),
-        pytest.param(None, 40, 6000, 2400, id="set profile, nodes number more than 50*125"),
-        pytest.param(100, 0, 1000, 420, id="set profile to 0, which adapts"),
-        pytest.param(None, None, 99, 99, id="one short of 100 nodes"),
-        pytest.param(1, None, 100, 100, id="never fewer than 100"),
-        pytest.param(None, 33, 1001, 330, id="rounded down"),
-    ],
+@cases(
+    "configured, profile, nodes, enough",
+    {
+        "not set, nodes number not more than 50": row(None, None, 10, 10),
+        "set profile, nodes number not more than 50": row(None, 40, 10, 10),
+        "not set, nodes number more than 50": row(None, None, 1000, 420),
+        "set profile, nodes number more than 50": row(None, 40, 1000, 400),
+        "set global and profile, nodes number more than 50": row(100, 40, 1000, 400),
+        "set global, nodes number more than 50": row(40, None, 1000, 400),
+        "not set profile, nodes number more than 50*125": row(None, None, 6000, 300),
+        "set profile, nodes number more than 50*125": row(None, 40, 6000, 2400),
+        "set profile to 0, which adapts": row(100, 0, 1000, 420),
+        "one short of 100 nodes": row(None, None, 99, 99),
+        "never fewer than 100": row(1, None, 100, 100),
+        "rounded down": row(None, 33, 1001, 330),
+    },
 )
 def test_num_feasible_nodes_to_find(configured: int | None, profile: int | None, nodes: int, enough: int) -> None:
     written: dict[str, Any] = {"percentageOfNodesToScore": profile}

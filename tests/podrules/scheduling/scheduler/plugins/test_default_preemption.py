@@ -19,6 +19,7 @@ from podrules.scheduling.scheduler.plugins.default_preemption import (
 )
 from podrules.scheduling.scheduler.profile import ConfigurationError, Profile, read_profiles
 from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS
+from tests.cases import cases, row
 from tests.objects import raw_pod
 
 
@@ -52,15 +53,15 @@ def profile(args: Mapping[str, Any]) -> Profile:
     return read_profiles(configuration, PLUGIN_ARGS)["default-scheduler"]
 
 
-@pytest.mark.parametrize(
-    ("nodes", "percentage", "absolute", "expected"),
-    [
-        pytest.param(50, 10, 100, 50, id="never more than there are"),
-        pytest.param(900, 10, 100, 100, id="the absolute number"),
-        pytest.param(5000, 10, 100, 500, id="the percentage"),
-        pytest.param(1999, 10, 100, 199, id="the remainder is dropped"),
-        pytest.param(5, 10, 0, 0, id="nothing"),
-    ],
+@cases(
+    "nodes, percentage, absolute, expected",
+    {
+        "never more than there are": row(50, 10, 100, 50),
+        "the absolute number": row(900, 10, 100, 100),
+        "the percentage": row(5000, 10, 100, 500),
+        "the remainder is dropped": row(1999, 10, 100, 199),
+        "nothing": row(5, 10, 0, 0),
+    },
 )
 def test_num_candidates(nodes: int, percentage: int, absolute: int, expected: int) -> None:
     args = DefaultPreemptionArgs(min_candidate_nodes_percentage=percentage, min_candidate_nodes_absolute=absolute)
@@ -122,25 +123,22 @@ def test_arguments_and_their_defaults() -> None:
     assert profile({"minCandidateNodesAbsolute": 7}).args["DefaultPreemption"] == DefaultPreemptionArgs(10, 7)
 
 
-@pytest.mark.parametrize(
-    ("args", "problem"),
-    [
-        pytest.param(
+@cases(
+    "args, problem",
+    {
+        "percentage": row(
             {"minCandidateNodesPercentage": 101},
             "minCandidateNodesPercentage: Invalid value: 101: not in valid range [0-100]",
-            id="percentage",
         ),
-        pytest.param(
+        "absolute": row(
             {"minCandidateNodesAbsolute": -1},
             "minCandidateNodesAbsolute: Invalid value: -1: not in valid range [0-inf)",
-            id="absolute",
         ),
-        pytest.param(
+        "both 0": row(
             {"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": 0},
             "minCandidateNodesPercentage: Invalid value: 0: minCandidateNodesAbsolute is 0 too",
-            id="both 0",
         ),
-    ],
+    },
 )
 def test_arguments_that_kube_scheduler_refuses(args: Mapping[str, Any], problem: str) -> None:
     with pytest.raises(ConfigurationError) as raised:

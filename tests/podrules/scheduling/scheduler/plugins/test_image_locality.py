@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from podrules.api.model.node import Node
 from podrules.scheduling.scheduler.plugins.image_locality import ImageLocality, PresentImage, normalized_image_name
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import make_cycle, node_of, pod_of, scores_of
 
 MIB = 1024 * 1024
@@ -36,52 +35,32 @@ def images(*sizes: int) -> list[dict[str, Any]]:
     return [{"image": f"gcr.io/{size}"} for size in sizes]
 
 
-@pytest.mark.parametrize(
-    ("spec", "nodes", "expected"),
-    [
-        pytest.param(
-            {"containers": images(40, 250)},
-            [N_40_300_2000, N_250_10],
-            [0, 5],
-            id="two images spread on two nodes, prefer the larger image one",
+@cases(
+    "spec, nodes, expected",
+    {
+        "two images spread on two nodes, prefer the larger image one": row(
+            {"containers": images(40, 250)}, [N_40_300_2000, N_250_10], [0, 5]
         ),
-        pytest.param(
-            {"containers": images(40, 300)},
-            [N_40_300_2000, N_250_10],
-            [7, 0],
-            id="two images on one node, prefer this node",
+        "two images on one node, prefer this node": row(
+            {"containers": images(40, 300)}, [N_40_300_2000, N_250_10], [7, 0]
         ),
-        pytest.param(
-            {"containers": images(10, 4000)}, [N_4000_30, N_250_10], [100, 0], id="if exceed limit, use limit"
+        "if exceed limit, use limit": row({"containers": images(10, 4000)}, [N_4000_30, N_250_10], [100, 0]),
+        "if exceed limit, use limit (with node which has no images present)": row(
+            {"containers": images(10, 4000)}, [N_4000_30, N_250_10, NONE], [66, 0, 0]
         ),
-        pytest.param(
-            {"containers": images(10, 4000)},
-            [N_4000_30, N_250_10, NONE],
-            [66, 0, 0],
-            id="if exceed limit, use limit (with node which has no images present)",
+        "pod with multiple large images, node2 is preferred": row(
+            {"containers": images(300, 600, 900)}, [N_600_40_900, N_300_600_900, NONE], [32, 36, 0]
         ),
-        pytest.param(
-            {"containers": images(300, 600, 900)},
-            [N_600_40_900, N_300_600_900, NONE],
-            [32, 36, 0],
-            id="pod with multiple large images, node2 is preferred",
-        ),
-        pytest.param(
-            {"containers": images(30, 40)}, [N_20_30_40, N_4000_30], [1, 0], id="pod with multiple small images"
-        ),
-        pytest.param(
+        "pod with multiple small images": row({"containers": images(30, 40)}, [N_20_30_40, N_4000_30], [1, 0]),
+        "pod with ImageVolume": row(
             {"containers": images(30), "volumes": [{"name": "imageVolume", "image": {"reference": "gcr.io/300"}}]},
             [N_300_600_900, N_4000_30],
             [6, 0],
-            id="pod with ImageVolume",
         ),
-        pytest.param(
-            {"containers": images(30), "initContainers": images(300)},
-            [N_40_300_2000, N_20_30_40],
-            [6, 0],
-            id="include InitContainers: two images spread on two nodes, prefer the larger image one",
+        "include InitContainers: two images spread on two nodes, prefer the larger image one": row(
+            {"containers": images(30), "initContainers": images(300)}, [N_40_300_2000, N_20_30_40], [6, 0]
         ),
-    ],
+    },
 )
 def test_score(spec: dict[str, Any], nodes: list[Node], expected: list[int]) -> None:
     assert scores_of(ImageLocality(), make_cycle(pod_of(spec), nodes)) == expected
@@ -104,14 +83,14 @@ def test_first_node_decides_the_size() -> None:
     assert scores_of(ImageLocality(), context) == [89, 89]
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        pytest.param("root", "root:latest", id="add :latest postfix 1"),
-        pytest.param("gcr.io:5000/root", "gcr.io:5000/root:latest", id="add :latest postfix 2"),
-        pytest.param("root:tag", "root:tag", id="keep it as is 1"),
-        pytest.param("root@" + "sha256:e3", "root@" + "sha256:e3", id="keep it as is 2"),
-    ],
+@cases(
+    "name, expected",
+    {
+        "add :latest postfix 1": row("root", "root:latest"),
+        "add :latest postfix 2": row("gcr.io:5000/root", "gcr.io:5000/root:latest"),
+        "keep it as is 1": row("root:tag", "root:tag"),
+        "keep it as is 2": row("root@" + "sha256:e3", "root@" + "sha256:e3"),
+    },
 )
 def test_normalized_image_name(name: str, expected: str) -> None:
     assert normalized_image_name(name) == expected

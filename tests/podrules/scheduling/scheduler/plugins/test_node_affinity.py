@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from podrules.api.model.base import Model
 from podrules.api.model.decode import from_object
@@ -15,6 +14,7 @@ from podrules.scheduling.scheduler.plugins.node_affinity import (
     NodeAffinityPlugin,
     UnmetRequirement,
 )
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import (
     Json,
     filter_status,
@@ -50,177 +50,98 @@ def added_terms(*terms: list[Json] | Json) -> dict[str, Model]:
     return added({"requiredDuringSchedulingIgnoredDuringExecution": node_terms(*terms)})
 
 
-@pytest.mark.parametrize(
-    ("spec", "labels", "expected"),
-    [
-        pytest.param({"nodeSelector": {"foo": "bar"}}, {}, POD, id="missing labels"),
-        pytest.param({"nodeSelector": {"foo": "bar"}}, {"foo": "bar"}, SUCCESS, id="same labels"),
-        pytest.param(
-            {"nodeSelector": {"foo": "bar"}}, {"foo": "bar", "baz": "blah"}, SUCCESS, id="node labels are superset"
+@cases(
+    "spec, labels, expected",
+    {
+        "missing labels": row({"nodeSelector": {"foo": "bar"}}, {}, POD),
+        "same labels": row({"nodeSelector": {"foo": "bar"}}, {"foo": "bar"}, SUCCESS),
+        "node labels are superset": row({"nodeSelector": {"foo": "bar"}}, {"foo": "bar", "baz": "blah"}, SUCCESS),
+        "node labels are subset": row({"nodeSelector": {"foo": "bar", "baz": "blah"}}, {"foo": "bar"}, POD),
+        "Pod with matchExpressions using In operator that matches the existing node": row(
+            requiring([make_requirement("foo", "In", "bar", "value2")]), {"foo": "bar"}, SUCCESS
         ),
-        pytest.param({"nodeSelector": {"foo": "bar", "baz": "blah"}}, {"foo": "bar"}, POD, id="node labels are subset"),
-        pytest.param(
-            requiring([make_requirement("foo", "In", "bar", "value2")]),
-            {"foo": "bar"},
-            SUCCESS,
-            id="Pod with matchExpressions using In operator that matches the existing node",
+        "Pod with matchExpressions using Gt operator that matches the existing node": row(
+            requiring([make_requirement("kernel-version", "Gt", "0204")]), {"kernel-version": "0206"}, SUCCESS
         ),
-        pytest.param(
-            requiring([make_requirement("kernel-version", "Gt", "0204")]),
-            {"kernel-version": "0206"},
-            SUCCESS,
-            id="Pod with matchExpressions using Gt operator that matches the existing node",
+        "Pod with matchExpressions using NotIn operator that matches the existing node": row(
+            requiring([make_requirement("mem-type", "NotIn", "DDR", "DDR2")]), {"mem-type": "DDR3"}, SUCCESS
         ),
-        pytest.param(
-            requiring([make_requirement("mem-type", "NotIn", "DDR", "DDR2")]),
-            {"mem-type": "DDR3"},
-            SUCCESS,
-            id="Pod with matchExpressions using NotIn operator that matches the existing node",
+        "Pod with matchExpressions using Exists operator that matches the existing node": row(
+            requiring([GPU]), {"GPU": "NVIDIA-GRID-K1"}, SUCCESS
         ),
-        pytest.param(
-            requiring([GPU]),
-            {"GPU": "NVIDIA-GRID-K1"},
-            SUCCESS,
-            id="Pod with matchExpressions using Exists operator that matches the existing node",
+        "Pod with affinity that don't match node's labels won't schedule onto the node": row(
+            requiring([make_requirement("foo", "In", "value1", "value2")]), {"foo": "bar"}, POD
         ),
-        pytest.param(
-            requiring([make_requirement("foo", "In", "value1", "value2")]),
-            {"foo": "bar"},
-            POD,
-            id="Pod with affinity that don't match node's labels won't schedule onto the node",
+        "Pod with empty MatchExpressions is not a valid value will match no objects and won't schedule onto the "
+        "node": row(requiring([]), {"foo": "bar"}, POD),
+        "Pod with required affinity without terms": row(requiring(), {"foo": "bar"}, POD),
+        "Pod with no Affinity will schedule onto a node": row({}, {"foo": "bar"}, SKIP),
+        "Pod with Affinity but nil NodeSelector will schedule onto a node": row(
+            {"affinity": {"nodeAffinity": {}}}, {"foo": "bar"}, SKIP
         ),
-        pytest.param(
-            requiring([]),
-            {"foo": "bar"},
-            POD,
-            id="Pod with empty MatchExpressions is not a valid value will match no objects and won't schedule onto the "
-            "node",
+        "Pod with multiple matchExpressions ANDed that matches the existing node": row(
+            requiring([GPU, make_requirement("GPU", "NotIn", "AMD", "INTER")]), {"GPU": "NVIDIA-GRID-K1"}, SUCCESS
         ),
-        pytest.param(requiring(), {"foo": "bar"}, POD, id="Pod with required affinity without terms"),
-        pytest.param({}, {"foo": "bar"}, SKIP, id="Pod with no Affinity will schedule onto a node"),
-        pytest.param(
-            {"affinity": {"nodeAffinity": {}}},
-            {"foo": "bar"},
-            SKIP,
-            id="Pod with Affinity but nil NodeSelector will schedule onto a node",
+        "Pod with multiple matchExpressions ANDed that doesn't match the existing node": row(
+            requiring([GPU, make_requirement("GPU", "In", "AMD", "INTER")]), {"GPU": "NVIDIA-GRID-K1"}, POD
         ),
-        pytest.param(
-            requiring([GPU, make_requirement("GPU", "NotIn", "AMD", "INTER")]),
-            {"GPU": "NVIDIA-GRID-K1"},
-            SUCCESS,
-            id="Pod with multiple matchExpressions ANDed that matches the existing node",
-        ),
-        pytest.param(
-            requiring([GPU, make_requirement("GPU", "In", "AMD", "INTER")]),
-            {"GPU": "NVIDIA-GRID-K1"},
-            POD,
-            id="Pod with multiple matchExpressions ANDed that doesn't match the existing node",
-        ),
-        pytest.param(
+        "Pod with multiple NodeSelectorTerms ORed in affinity, matches the node's labels and will schedule onto "
+        "the node": row(
             requiring(
                 [make_requirement("foo", "In", "bar", "value2")], [make_requirement("diffkey", "In", "wrong", "value2")]
             ),
             {"foo": "bar"},
             SUCCESS,
-            id="Pod with multiple NodeSelectorTerms ORed in affinity, matches the node's labels and will schedule onto "
-            "the node",
         ),
-        pytest.param(
-            {"nodeSelector": {"foo": "bar"}, **requiring([make_requirement("foo", "Exists")])},
-            {"foo": "bar"},
-            SUCCESS,
-            id="Pod with an Affinity and a PodSpec.NodeSelector both are satisfied, will schedule onto the node",
+        "Pod with an Affinity and a PodSpec.NodeSelector both are satisfied, will schedule onto the node": row(
+            {"nodeSelector": {"foo": "bar"}, **requiring([make_requirement("foo", "Exists")])}, {"foo": "bar"}, SUCCESS
         ),
-        pytest.param(
-            {"nodeSelector": {"foo": "bar"}, **requiring([make_requirement("foo", "Exists")])},
-            {"foo": "barrrrrr"},
-            POD,
-            id="Pod with an Affinity matches node's labels but the PodSpec.NodeSelector is not satisfied, won't "
-            "schedule onto the node",
+        "Pod with an Affinity matches node's labels but the PodSpec.NodeSelector is not satisfied, won't "
+        "schedule onto the node": row(
+            {"nodeSelector": {"foo": "bar"}, **requiring([make_requirement("foo", "Exists")])}, {"foo": "barrrrrr"}, POD
         ),
-        pytest.param(
-            requiring([make_requirement("foo", "NotIn", "invalid value: ___@#$%^")]),
-            {"foo": "bar"},
-            POD,
-            id="Pod with an invalid value in Affinity term won't be scheduled onto the node",
+        "Pod with an invalid value in Affinity term won't be scheduled onto the node": row(
+            requiring([make_requirement("foo", "NotIn", "invalid value: ___@#$%^")]), {"foo": "bar"}, POD
         ),
-    ],
+    },
 )
 def test_filter_by_labels(spec: Json, labels: dict[str, str], expected: Status) -> None:
     assert filter_status(NodeAffinityPlugin(), make_cycle(pod_of(spec), [node_of("node", labels)])) == expected
 
 
-@pytest.mark.parametrize(
-    ("terms", "node", "expected", "names"),
-    [
-        pytest.param(
-            [fields(NODE1)],
-            "node1",
-            SUCCESS,
-            {"node1"},
-            id="Pod with matchFields using In operator that matches the existing node",
+@cases(
+    "terms, node, expected, names",
+    {
+        "Pod with matchFields using In operator that matches the existing node": row(
+            [fields(NODE1)], "node1", SUCCESS, {"node1"}
         ),
-        pytest.param(
-            [fields(NODE1)],
-            "node2",
-            POD,
-            {"node1"},
-            id="Pod with matchFields using In operator that does not match the existing node",
+        "Pod with matchFields using In operator that does not match the existing node": row(
+            [fields(NODE1)], "node2", POD, {"node1"}
         ),
-        pytest.param(
-            [fields(NODE1, NODE2), [FOO_BAR]],
-            "node2",
-            SUCCESS,
-            None,
-            id="Pod with two terms: matchFields does not match, but matchExpressions matches",
+        "Pod with two terms: matchFields does not match, but matchExpressions matches": row(
+            [fields(NODE1, NODE2), [FOO_BAR]], "node2", SUCCESS, None
         ),
-        pytest.param(
-            [{**fields(NODE1), "matchExpressions": [FOO_BAR]}],
-            "node2",
-            POD,
-            {"node1"},
-            id="Pod with one term: matchFields does not match, but matchExpressions matches",
+        "Pod with one term: matchFields does not match, but matchExpressions matches": row(
+            [{**fields(NODE1), "matchExpressions": [FOO_BAR]}], "node2", POD, {"node1"}
         ),
-        pytest.param(
-            [{**fields(NODE1), "matchExpressions": [FOO_BAR]}],
-            "node1",
-            SUCCESS,
-            {"node1"},
-            id="Pod with one term: both matchFields and matchExpressions match",
+        "Pod with one term: both matchFields and matchExpressions match": row(
+            [{**fields(NODE1), "matchExpressions": [FOO_BAR]}], "node1", SUCCESS, {"node1"}
         ),
-        pytest.param(
-            [fields(NODE1), [make_requirement("foo", "In", "not-match-to-bar")]],
-            "node2",
-            POD,
-            None,
-            id="Pod with two terms: both matchFields and matchExpressions do not match",
+        "Pod with two terms: both matchFields and matchExpressions do not match": row(
+            [fields(NODE1), [make_requirement("foo", "In", "not-match-to-bar")]], "node2", POD, None
         ),
-        pytest.param(
-            [fields(NODE1), fields(NODE2)],
-            "node2",
-            SUCCESS,
-            {"node1", "node2"},
-            id="Pod with two terms of node.Name affinity",
+        "Pod with two terms of node.Name affinity": row(
+            [fields(NODE1), fields(NODE2)], "node2", SUCCESS, {"node1", "node2"}
         ),
-        pytest.param(
-            [fields(NODE1, NODE2)], "node2", CONFLICT, None, id="Pod with two conflicting mach field requirements"
+        "Pod with two conflicting mach field requirements": row([fields(NODE1, NODE2)], "node2", CONFLICT, None),
+        "a conflict in one of two terms leaves the other's nodes": row(
+            [fields(NODE1, NODE2), fields(NODE2)], "node2", SUCCESS, {"node2"}
         ),
-        pytest.param(
-            [fields(NODE1, NODE2), fields(NODE2)],
-            "node2",
-            SUCCESS,
-            {"node2"},
-            id="a conflict in one of two terms leaves the other's nodes",
+        "NotIn names no nodes": row(
+            [fields(make_requirement("metadata.name", "NotIn", "node1"))], "node2", SUCCESS, None
         ),
-        pytest.param(
-            [fields(make_requirement("metadata.name", "NotIn", "node1"))],
-            "node2",
-            SUCCESS,
-            None,
-            id="NotIn names no nodes",
-        ),
-        pytest.param([{}], "node2", POD, None, id="an empty term names no nodes"),
-    ],
+        "an empty term names no nodes": row([{}], "node2", POD, None),
+    },
 )
 def test_filter_by_name(terms: list[Json], node: str, expected: Status, names: set[str] | None) -> None:
     context = make_cycle(pod_of(requiring(*terms)), [node_of(node, {"foo": "bar"})])
@@ -228,26 +149,18 @@ def test_filter_by_name(terms: list[Json], node: str, expected: Status, names: s
     assert NodeAffinityPlugin().pre_filter(context).node_names == names
 
 
-@pytest.mark.parametrize(
-    ("spec", "terms", "expected"),
-    [
-        pytest.param(
-            requiring([make_requirement("zone", "In", "foo")]),
-            [fields(NODE2)],
-            SUCCESS,
-            id="Matches added affinity and Pod's node affinity",
+@cases(
+    "spec, terms, expected",
+    {
+        "Matches added affinity and Pod's node affinity": row(
+            requiring([make_requirement("zone", "In", "foo")]), [fields(NODE2)], SUCCESS
         ),
-        pytest.param(
-            requiring([make_requirement("zone", "In", "bar")]),
-            [fields(NODE2)],
-            POD,
-            id="Matches added affinity but not Pod's node affinity",
+        "Matches added affinity but not Pod's node affinity": row(
+            requiring([make_requirement("zone", "In", "bar")]), [fields(NODE2)], POD
         ),
-        pytest.param({}, [[make_requirement("zone", "In", "bar")]], ENFORCED, id="Doesn't match added affinity"),
-        pytest.param(
-            {"nodeSelector": {"zone": "bar"}}, [fields(NODE1)], ENFORCED, id="added affinity is asked before the pod's"
-        ),
-    ],
+        "Doesn't match added affinity": row({}, [[make_requirement("zone", "In", "bar")]], ENFORCED),
+        "added affinity is asked before the pod's": row({"nodeSelector": {"zone": "bar"}}, [fields(NODE1)], ENFORCED),
+    },
 )
 def test_added_affinity(spec: Json, terms: list[Json], expected: Status) -> None:
     context = make_cycle(pod_of(spec), [node_of("node2", {"zone": "foo"})], args=added_terms(*terms))
@@ -264,54 +177,35 @@ AFFINITY1 = preferring((2, [FOO_BAR]))
 AFFINITY2 = preferring((2, [FOO_BAR]), (4, [KEY_VALUE]), (5, [FOO_BAR, KEY_VALUE, make_requirement("az", "In", "az1")]))
 
 
-@pytest.mark.parametrize(
-    ("affinity", "args", "labels", "expected"),
-    [
-        pytest.param(
-            AFFINITY1,
-            {},
-            [LABEL4, LABEL2, LABEL3],
-            [0, 0, 0],
-            id="no node matches preferred scheduling requirements in NodeAffinity of pod so all nodes' priority is "
-            "zero",
+@cases(
+    "affinity, args, labels, expected",
+    {
+        "no node matches preferred scheduling requirements in NodeAffinity of pod so all nodes' priority is zero": row(
+            AFFINITY1, {}, [LABEL4, LABEL2, LABEL3], [0, 0, 0]
         ),
-        pytest.param(
-            AFFINITY1,
-            {},
-            [LABEL1, LABEL2, LABEL3],
-            [100, 0, 0],
-            id="only node1 matches the preferred scheduling requirements of pod",
+        "only node1 matches the preferred scheduling requirements of pod": row(
+            AFFINITY1, {}, [LABEL1, LABEL2, LABEL3], [100, 0, 0]
         ),
-        pytest.param(
-            AFFINITY2,
-            {},
-            [LABEL1, LABEL5, LABEL2],
-            [18, 100, 36],
-            id="all nodes matches the preferred scheduling requirements of pod but with different priorities ",
+        "all nodes matches the preferred scheduling requirements of pod but with different priorities ": row(
+            AFFINITY2, {}, [LABEL1, LABEL5, LABEL2], [18, 100, 36]
         ),
-        pytest.param({}, added(AFFINITY1), [LABEL1, LABEL2], [100, 0], id="added affinity"),
-        pytest.param(
-            AFFINITY1,
-            added(preferring((3, [KEY_VALUE]))),
-            [LABEL1, LABEL2, LABEL5],
-            [40, 60, 100],
-            id="added affinity and pod has default affinity",
+        "added affinity": row({}, added(AFFINITY1), [LABEL1, LABEL2], [100, 0]),
+        "added affinity and pod has default affinity": row(
+            AFFINITY1, added(preferring((3, [KEY_VALUE]))), [LABEL1, LABEL2, LABEL5], [40, 60, 100]
         ),
-        pytest.param(
+        "empty terms match nothing, terms of weight 0 are not read": row(
             preferring((5, {}), (0, [make_requirement("not a key", "Exists")]), (1, [FOO_BAR])),
             {},
             [LABEL1, LABEL2],
             [100, 0],
-            id="empty terms match nothing, terms of weight 0 are not read",
         ),
-        pytest.param(
+        "first and third term match": row(
             preferring((5, fields(NODE1)), (7, [make_requirement("x", "In", "y")]), (11, [FOO_BAR])),
             {},
             [LABEL1, LABEL3],
             [100, 0],
-            id="first and third term match",
         ),
-    ],
+    },
 )
 def test_score(affinity: Json, args: dict[str, Model], labels: list[dict[str, str]], expected: list[int]) -> None:
     nodes = [node_of(f"node{index}", entries) for index, entries in enumerate(labels, 1)]
@@ -332,17 +226,16 @@ NAME = (
 )
 
 
-@pytest.mark.parametrize(
-    ("affinity", "expected"),
-    [
-        pytest.param({}, SKIP, id="Skip is returned in PreScore when NodeAffinity is nil"),
-        pytest.param(
+@cases(
+    "affinity, expected",
+    {
+        "Skip is returned in PreScore when NodeAffinity is nil": row({}, SKIP),
+        "PreScore returns error when an incoming Pod has a broken affinity": row(
             preferring((2, [make_requirement("invalid key", "In", "bar")])),
             Status(Code.ERROR, (f'[0].matchExpressions[0].key: Invalid value: "invalid key": {NAME}',)),
-            id="PreScore returns error when an incoming Pod has a broken affinity",
         ),
-        pytest.param(preferring((0, [FOO_BAR])), SUCCESS, id="terms of weight 0 are no reason to skip"),
-    ],
+        "terms of weight 0 are no reason to skip": row(preferring((0, [FOO_BAR])), SUCCESS),
+    },
 )
 def test_pre_score(affinity: Json, expected: Status) -> None:
     context = make_cycle(pod_of({"affinity": {"nodeAffinity": affinity}}), [node_of("node1", LABEL1)])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from podrules.api.features import Features
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.one_field import (
@@ -13,6 +11,7 @@ from podrules.scheduling.scheduler.plugins.one_field import (
     NodeDeclaredFeatures,
     required_features,
 )
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import Json, filter_status, make_cycle, node_of, pod_of
 
 LACKS = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match Pod's required features",))
@@ -21,64 +20,45 @@ PLAIN = {"restartPolicyRules": [{"action": "Restart"}]}
 HOST_USERS = {"hostNetwork": True, "hostUsers": False}
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        pytest.param(
-            {"initContainers": [RESTARTING], "containers": [{}]},
-            {RESTART_ALL_CONTAINERS},
-            id="init container with rules",
+@cases(
+    "spec, expected",
+    {
+        "init container with rules": row(
+            {"initContainers": [RESTARTING], "containers": [{}]}, {RESTART_ALL_CONTAINERS}
         ),
-        pytest.param(
-            {"initContainers": [{}], "containers": [RESTARTING]},
-            {RESTART_ALL_CONTAINERS},
-            id="regular container with rules",
+        "regular container with rules": row(
+            {"initContainers": [{}], "containers": [RESTARTING]}, {RESTART_ALL_CONTAINERS}
         ),
-        pytest.param({"initContainers": [{}], "containers": [{}]}, set(), id="no rules"),
-        pytest.param({"containers": [PLAIN]}, set(), id="rules of another action"),
-        pytest.param(HOST_USERS, {USER_NAMESPACES_HOST_NETWORK}, id="host network and user namespace"),
-        pytest.param({"hostNetwork": True}, set(), id="host network, hostUsers not set"),
-        pytest.param({"hostNetwork": True, "hostUsers": True}, set(), id="host network, host users"),
-        pytest.param({"hostUsers": False}, set(), id="user namespace alone"),
-        pytest.param(
-            {**HOST_USERS, "containers": [RESTARTING]},
-            {RESTART_ALL_CONTAINERS, USER_NAMESPACES_HOST_NETWORK},
-            id="Pod with multiple feature requirements",
+        "no rules": row({"initContainers": [{}], "containers": [{}]}, set()),
+        "rules of another action": row({"containers": [PLAIN]}, set()),
+        "host network and user namespace": row(HOST_USERS, {USER_NAMESPACES_HOST_NETWORK}),
+        "host network, hostUsers not set": row({"hostNetwork": True}, set()),
+        "host network, host users": row({"hostNetwork": True, "hostUsers": True}, set()),
+        "user namespace alone": row({"hostUsers": False}, set()),
+        "Pod with multiple feature requirements": row(
+            {**HOST_USERS, "containers": [RESTARTING]}, {RESTART_ALL_CONTAINERS, USER_NAMESPACES_HOST_NETWORK}
         ),
-    ],
+    },
 )
 def test_required_features(spec: Json, expected: set[str]) -> None:
     assert required_features(pod_of(spec)) == expected
 
 
-@pytest.mark.parametrize(
-    ("spec", "declared", "expected"),
-    [
-        pytest.param({}, [], SKIP, id="Pod with no requirements"),
-        pytest.param(
-            HOST_USERS,
-            [RESTART_ALL_CONTAINERS, USER_NAMESPACES_HOST_NETWORK],
-            SUCCESS,
-            id="Node matches requirements",
+@cases(
+    "spec, declared, expected",
+    {
+        "Pod with no requirements": row({}, [], SKIP),
+        "Node matches requirements": row(HOST_USERS, [RESTART_ALL_CONTAINERS, USER_NAMESPACES_HOST_NETWORK], SUCCESS),
+        "Node does not match requirements": row(HOST_USERS, [RESTART_ALL_CONTAINERS], LACKS),
+        "Node has no declared features": row(HOST_USERS, [], LACKS),
+        "unknown features": row(HOST_USERS, ["A", "RestartSome", USER_NAMESPACES_HOST_NETWORK, "Z"], SUCCESS),
+        "Node with some but not all required features": row(
+            {**HOST_USERS, "containers": [RESTARTING]}, [USER_NAMESPACES_HOST_NETWORK], LACKS
         ),
-        pytest.param(HOST_USERS, [RESTART_ALL_CONTAINERS], LACKS, id="Node does not match requirements"),
-        pytest.param(HOST_USERS, [], LACKS, id="Node has no declared features"),
-        pytest.param(
-            HOST_USERS, ["A", "RestartSome", USER_NAMESPACES_HOST_NETWORK, "Z"], SUCCESS, id="unknown features"
+        "a list that is not sorted loses features": row(
+            {"containers": [RESTARTING]}, [USER_NAMESPACES_HOST_NETWORK, RESTART_ALL_CONTAINERS], LACKS
         ),
-        pytest.param(
-            {**HOST_USERS, "containers": [RESTARTING]},
-            [USER_NAMESPACES_HOST_NETWORK],
-            LACKS,
-            id="Node with some but not all required features",
-        ),
-        pytest.param(
-            {"containers": [RESTARTING]},
-            [USER_NAMESPACES_HOST_NETWORK, RESTART_ALL_CONTAINERS],
-            LACKS,
-            id="a list that is not sorted loses features",
-        ),
-    ],
+    },
 )
 def test_filter(spec: Json, declared: list[str], expected: Status) -> None:
     context = make_cycle(pod_of(spec), [node_of(status={"declaredFeatures": declared})])

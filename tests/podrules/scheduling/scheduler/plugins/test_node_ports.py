@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.node_ports import HostPort, NodePorts, host_ports
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import Json, filter_status, make_cycle, node_of, pod_of
 
 TAKEN = Status(Code.UNSCHEDULABLE, ("node(s) didn't have free ports for the requested pod ports",))
@@ -22,56 +21,32 @@ def make_pod(*ports: str, node: str = "") -> Pod:
     return pod_of({"nodeName": node, "containers": [container(*ports)]})
 
 
-@pytest.mark.parametrize(
-    ("wanted", "used", "expected"),
-    [
-        pytest.param([], [], SKIP, id="skip filter"),
-        pytest.param(["UDP/127.0.0.1/8080"], ["UDP/127.0.0.1/9090"], SUCCESS, id="other port"),
-        pytest.param(["UDP/127.0.0.1/8080"], ["UDP/127.0.0.1/8080"], TAKEN, id="same udp port"),
-        pytest.param(["TCP/127.0.0.1/8080"], ["TCP/127.0.0.1/8080"], TAKEN, id="same tcp port"),
-        pytest.param(["TCP/127.0.0.1/8080"], ["TCP/127.0.0.2/8080"], SUCCESS, id="different host ip"),
-        pytest.param(["UDP/127.0.0.1/8080"], ["TCP/127.0.0.1/8080"], SUCCESS, id="different protocol"),
-        pytest.param(
-            ["UDP/127.0.0.1/8000", "UDP/127.0.0.1/8080"],
-            ["UDP/127.0.0.1/8080"],
-            TAKEN,
-            id="second udp port conflict",
+@cases(
+    "wanted, used, expected",
+    {
+        "skip filter": row([], [], SKIP),
+        "other port": row(["UDP/127.0.0.1/8080"], ["UDP/127.0.0.1/9090"], SUCCESS),
+        "same udp port": row(["UDP/127.0.0.1/8080"], ["UDP/127.0.0.1/8080"], TAKEN),
+        "same tcp port": row(["TCP/127.0.0.1/8080"], ["TCP/127.0.0.1/8080"], TAKEN),
+        "different host ip": row(["TCP/127.0.0.1/8080"], ["TCP/127.0.0.2/8080"], SUCCESS),
+        "different protocol": row(["UDP/127.0.0.1/8080"], ["TCP/127.0.0.1/8080"], SUCCESS),
+        "second udp port conflict": row(["UDP/127.0.0.1/8000", "UDP/127.0.0.1/8080"], ["UDP/127.0.0.1/8080"], TAKEN),
+        "first tcp port conflict": row(
+            ["TCP/127.0.0.1/8001", "UDP/127.0.0.1/8080"], ["TCP/127.0.0.1/8001", "UDP/127.0.0.1/8081"], TAKEN
         ),
-        pytest.param(
-            ["TCP/127.0.0.1/8001", "UDP/127.0.0.1/8080"],
-            ["TCP/127.0.0.1/8001", "UDP/127.0.0.1/8081"],
-            TAKEN,
-            id="first tcp port conflict",
+        "first tcp port conflict due to 0.0.0.0 hostIP": row(["TCP/0.0.0.0/8001"], ["TCP/127.0.0.1/8001"], TAKEN),
+        "TCP hostPort conflict due to 0.0.0.0 hostIP": row(
+            ["TCP/10.0.10.10/8001", "TCP/0.0.0.0/8001"], ["TCP/127.0.0.1/8001"], TAKEN
         ),
-        pytest.param(
-            ["TCP/0.0.0.0/8001"],
-            ["TCP/127.0.0.1/8001"],
-            TAKEN,
-            id="first tcp port conflict due to 0.0.0.0 hostIP",
+        "second tcp port conflict to 0.0.0.0 hostIP": row(["TCP/127.0.0.1/8001"], ["TCP/0.0.0.0/8001"], TAKEN),
+        "second different protocol": row(["UDP/127.0.0.1/8001"], ["TCP/0.0.0.0/8001"], SUCCESS),
+        "UDP hostPort conflict due to 0.0.0.0 hostIP": row(
+            ["UDP/127.0.0.1/8001"], ["TCP/0.0.0.0/8001", "UDP/0.0.0.0/8001"], TAKEN
         ),
-        pytest.param(
-            ["TCP/10.0.10.10/8001", "TCP/0.0.0.0/8001"],
-            ["TCP/127.0.0.1/8001"],
-            TAKEN,
-            id="TCP hostPort conflict due to 0.0.0.0 hostIP",
-        ),
-        pytest.param(
-            ["TCP/127.0.0.1/8001"],
-            ["TCP/0.0.0.0/8001"],
-            TAKEN,
-            id="second tcp port conflict to 0.0.0.0 hostIP",
-        ),
-        pytest.param(["UDP/127.0.0.1/8001"], ["TCP/0.0.0.0/8001"], SUCCESS, id="second different protocol"),
-        pytest.param(
-            ["UDP/127.0.0.1/8001"],
-            ["TCP/0.0.0.0/8001", "UDP/0.0.0.0/8001"],
-            TAKEN,
-            id="UDP hostPort conflict due to 0.0.0.0 hostIP",
-        ),
-        pytest.param(["//81"], ["TCP/127.0.0.1/80"], SUCCESS, id="empty check should check 0.0.0.0 and TCP"),
-        pytest.param(["//80"], ["TCP/127.0.0.1/80"], TAKEN, id="empty check should check 0.0.0.0 and TCP (conflicted)"),
-        pytest.param(["//0"], ["TCP/127.0.0.1/80"], SKIP, id="empty port check should pass"),
-    ],
+        "empty check should check 0.0.0.0 and TCP": row(["//81"], ["TCP/127.0.0.1/80"], SUCCESS),
+        "empty check should check 0.0.0.0 and TCP (conflicted)": row(["//80"], ["TCP/127.0.0.1/80"], TAKEN),
+        "empty port check should pass": row(["//0"], ["TCP/127.0.0.1/80"], SKIP),
+    },
 )
 def test_filter(wanted: list[str], used: list[str], expected: Status) -> None:
     context = make_cycle(make_pod(*wanted), [node_of("free"), node_of("m1")], [make_pod(*used, node="m1")])
@@ -79,12 +54,12 @@ def test_filter(wanted: list[str], used: list[str], expected: Status) -> None:
     assert filter_status(NodePorts(), context) == (SKIP if expected is SKIP else SUCCESS)
 
 
-@pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
-        pytest.param({}, SKIP, id="non-sidecar initContainer using hostPort"),
-        pytest.param({"restartPolicy": "Always"}, TAKEN, id="TCP hostPort conflict from sidecar initContainer"),
-    ],
+@cases(
+    "policy, expected",
+    {
+        "non-sidecar initContainer using hostPort": row({}, SKIP),
+        "TCP hostPort conflict from sidecar initContainer": row({"restartPolicy": "Always"}, TAKEN),
+    },
 )
 def test_init_containers(policy: dict[str, str], expected: Status) -> None:
     pod = pod_of({"initContainers": [container("TCP//8001", **policy)]})

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.plugins.node_selector import (
     match_node_selector,
     match_node_selector_term,
     pod_matches_node_affinity,
 )
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import (
     Json,
     make_requirement,
@@ -27,57 +26,51 @@ HOST_1 = make_requirement("metadata.name", "In", "host_1")
 BOTH = {"matchExpressions": [LABEL_1], "matchFields": [HOST_1]}
 
 
-@pytest.mark.parametrize(
-    ("terms", "labels", "expected"),
-    [
-        pytest.param([BOTH], {}, False, id="node matches field selector, but not labels"),
-        pytest.param([BOTH], {"label_1": "label_1_val"}, True, id="node matches field selector and label selector"),
-        pytest.param([[LABEL_1], {"matchFields": [HOST_1]}], {}, True, id="second term matches"),
-        pytest.param([], {}, False, id="no terms"),
-        pytest.param([{}], {}, False, id="nil term"),
-        pytest.param([[]], {"label_1": "label_1_val"}, False, id="term without requirements"),
-        pytest.param(
-            [[LABEL_1, make_requirement("invalid key", "Exists")]],
-            {"label_1": "label_1_val"},
-            False,
-            id="an invalid requirement invalidates its term",
+@cases(
+    "terms, labels, expected",
+    {
+        "node matches field selector, but not labels": row([BOTH], {}, False),
+        "node matches field selector and label selector": row([BOTH], {"label_1": "label_1_val"}, True),
+        "second term matches": row([[LABEL_1], {"matchFields": [HOST_1]}], {}, True),
+        "no terms": row([], {}, False),
+        "nil term": row([{}], {}, False),
+        "term without requirements": row([[]], {"label_1": "label_1_val"}, False),
+        "an invalid requirement invalidates its term": row(
+            [[LABEL_1, make_requirement("invalid key", "Exists")]], {"label_1": "label_1_val"}, False
         ),
-        pytest.param(
-            [[make_requirement("invalid key", "Exists")], [LABEL_1]],
-            {"label_1": "label_1_val"},
-            True,
-            id="but no other term",
+        "but no other term": row(
+            [[make_requirement("invalid key", "Exists")], [LABEL_1]], {"label_1": "label_1_val"}, True
         ),
-    ],
+    },
 )
 def test_match_node_selector(terms: Sequence[Json], labels: dict[str, str], expected: bool) -> None:
     table = NodeTable([node_of("host_1", labels), node_of("host_2")], ())
     assert match_node_selector(table.nodes, make_selector(*terms)).tolist() == [expected, False]
 
 
-@pytest.mark.parametrize(
-    ("requirement", "expected"),
-    [
+@cases(
+    "requirement, expected",
+    {
         # The nodes' values: absent, empty, "4", "0005", "-7", "big", "9223372036854775808".
-        pytest.param(make_requirement("l", "In", "4", "big"), "0010010", id="In"),
-        pytest.param(make_requirement("l", "In", ""), "0100000", id="In: the empty value is one"),
-        pytest.param(make_requirement("l", "In"), "0000000", id="In: none is not valid"),
-        pytest.param(make_requirement("l", "NotIn", "4", "big"), "1101101", id="NotIn: a node without the label too"),
-        pytest.param(make_requirement("l", "NotIn"), "0000000", id="NotIn: none is not valid"),
-        pytest.param(make_requirement("l", "Exists"), "0111111", id="Exists"),
-        pytest.param(make_requirement("l", "Exists", "4"), "0000000", id="Exists: with a value not valid"),
-        pytest.param(make_requirement("l", "DoesNotExist"), "1000000", id="DoesNotExist"),
-        pytest.param(make_requirement("l", "DoesNotExist", "4"), "0000000", id="DoesNotExist: with a value not valid"),
-        pytest.param(make_requirement("l", "Gt", "4"), "0001000", id="Gt: whole numbers of 64 bits only"),
-        pytest.param(make_requirement("l", "Gt", "0003"), "0011000", id="Gt: leading zeros"),
-        pytest.param(make_requirement("l", "Lt", "5"), "0010100", id="Lt: negative labels too"),
-        pytest.param(make_requirement("l", "Lt", "-5"), "0000000", id="Lt: a bound below 0 is no label value"),
-        pytest.param(make_requirement("l", "Gt", "4", "5"), "0000000", id="Gt: two values are not valid"),
-        pytest.param(make_requirement("l", "Gt", "x"), "0000000", id="Gt: a bound that is no number is not valid"),
-        pytest.param(make_requirement("l", "Lt", "9223372036854775808"), "0000000", id="Lt: 64 bits"),
-        pytest.param(make_requirement("l", "Near", "4"), "0000000", id="unknown operator"),
-        pytest.param(make_requirement("other", "NotIn", "4"), "1111111", id="label that no node has"),
-    ],
+        "In": row(make_requirement("l", "In", "4", "big"), "0010010"),
+        "In: the empty value is one": row(make_requirement("l", "In", ""), "0100000"),
+        "In: none is not valid": row(make_requirement("l", "In"), "0000000"),
+        "NotIn: a node without the label too": row(make_requirement("l", "NotIn", "4", "big"), "1101101"),
+        "NotIn: none is not valid": row(make_requirement("l", "NotIn"), "0000000"),
+        "Exists": row(make_requirement("l", "Exists"), "0111111"),
+        "Exists: with a value not valid": row(make_requirement("l", "Exists", "4"), "0000000"),
+        "DoesNotExist": row(make_requirement("l", "DoesNotExist"), "1000000"),
+        "DoesNotExist: with a value not valid": row(make_requirement("l", "DoesNotExist", "4"), "0000000"),
+        "Gt: whole numbers of 64 bits only": row(make_requirement("l", "Gt", "4"), "0001000"),
+        "Gt: leading zeros": row(make_requirement("l", "Gt", "0003"), "0011000"),
+        "Lt: negative labels too": row(make_requirement("l", "Lt", "5"), "0010100"),
+        "Lt: a bound below 0 is no label value": row(make_requirement("l", "Lt", "-5"), "0000000"),
+        "Gt: two values are not valid": row(make_requirement("l", "Gt", "4", "5"), "0000000"),
+        "Gt: a bound that is no number is not valid": row(make_requirement("l", "Gt", "x"), "0000000"),
+        "Lt: 64 bits": row(make_requirement("l", "Lt", "9223372036854775808"), "0000000"),
+        "unknown operator": row(make_requirement("l", "Near", "4"), "0000000"),
+        "label that no node has": row(make_requirement("other", "NotIn", "4"), "1111111"),
+    },
 )
 def test_each_operator(requirement: Json, expected: str) -> None:
     values = ["", "4", "0005", "-7", "big", "9223372036854775808"]
@@ -86,43 +79,41 @@ def test_each_operator(requirement: Json, expected: str) -> None:
     assert "".join(str(int(answer)) for answer in matched) == expected
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        pytest.param([make_requirement("metadata.name", "In", "a")], [True, False, True], id="In"),
-        pytest.param([make_requirement("metadata.name", "NotIn", "a")], [False, True, True], id="NotIn"),
-        pytest.param([make_requirement("metadata.name", "In", "a", "b")], [False] * 3, id="two names are not valid"),
-        pytest.param([make_requirement("metadata.name", "Exists")], [False] * 3, id="Exists is not valid"),
-        pytest.param(
+@cases(
+    "fields, expected",
+    {
+        "In": row([make_requirement("metadata.name", "In", "a")], [True, False, True]),
+        "NotIn": row([make_requirement("metadata.name", "NotIn", "a")], [False, True, True]),
+        "two names are not valid": row([make_requirement("metadata.name", "In", "a", "b")], [False] * 3),
+        "Exists is not valid": row([make_requirement("metadata.name", "Exists")], [False] * 3),
+        "all hold": row(
             [make_requirement("metadata.name", "NotIn", "a"), make_requirement("metadata.name", "NotIn", "b")],
             [False, False, True],
-            id="all hold",
         ),
-        pytest.param([make_requirement("metadata.uid", "In", "x")], [False, False, True], id="other fields are empty"),
-        pytest.param([make_requirement("metadata.uid", "NotIn", "x")], [True] * 3, id="and differ from any value"),
-        pytest.param([make_requirement("metadata.uid", "In", "")], [True] * 3, id="but equal the empty one"),
-    ],
+        "other fields are empty": row([make_requirement("metadata.uid", "In", "x")], [False, False, True]),
+        "and differ from any value": row([make_requirement("metadata.uid", "NotIn", "x")], [True] * 3),
+        "but equal the empty one": row([make_requirement("metadata.uid", "In", "")], [True] * 3),
+    },
 )
 def test_fields(fields: list[Json], expected: list[bool]) -> None:
     table = NodeTable([node_of("a"), node_of("b"), node_of("")], ())  # a node without a name is not compared
     assert match_node_selector_term(table.nodes, make_term({"matchFields": fields})).tolist() == expected
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        pytest.param({}, [True, True, True], id="no selector"),
-        pytest.param({"nodeSelector": {"foo": "bar"}}, [True, True, False], id="nodeSelector"),
-        pytest.param({"nodeSelector": {"foo": "bar", "baz": "blah"}}, [False, True, False], id="all of its labels"),
-        pytest.param(requiring([make_requirement("baz", "DoesNotExist")]), [True, False, True], id="affinity"),
-        pytest.param(
+@cases(
+    "spec, expected",
+    {
+        "no selector": row({}, [True, True, True]),
+        "nodeSelector": row({"nodeSelector": {"foo": "bar"}}, [True, True, False]),
+        "all of its labels": row({"nodeSelector": {"foo": "bar", "baz": "blah"}}, [False, True, False]),
+        "affinity": row(requiring([make_requirement("baz", "DoesNotExist")]), [True, False, True]),
+        "both": row(
             {"nodeSelector": {"foo": "bar"}, **requiring([make_requirement("baz", "DoesNotExist")])},
             [True, False, False],
-            id="both",
         ),
-        pytest.param(requiring(), [False, False, False], id="affinity without terms"),
-        pytest.param({"nodeSelector": {"not a key": "bar"}}, [False, False, False], id="nodeSelector is not checked"),
-    ],
+        "affinity without terms": row(requiring(), [False, False, False]),
+        "nodeSelector is not checked": row({"nodeSelector": {"not a key": "bar"}}, [False, False, False]),
+    },
 )
 def test_pod_matches_node_affinity(spec: Json, expected: list[bool]) -> None:
     table = NodeTable([node_of("a", {"foo": "bar"}), node_of("b", {"foo": "bar", "baz": "blah"}), node_of("c")], ())

@@ -5,10 +5,9 @@ TestNodeSelectorMatch, TestPreferredSchedulingTermsScore, TestNodeSelectorRequir
 
 from __future__ import annotations
 
-import pytest
-
 from podrules.api.model.selectors import PreferredSchedulingTerm
 from podrules.scheduling.scheduler.plugins.requirement import aggregate, int64_of, preferred_problems, term_problems
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import Json, make_requirement, make_term
 
 NAME = (
@@ -48,63 +47,54 @@ def test_preferred_terms_without_weight_are_not_reported() -> None:
     assert str(found) == f'[1].matchExpressions[0].key: Invalid value: "invalid key": name part {NAME}'
 
 
-@pytest.mark.parametrize(
-    ("requirement", "expected"),
-    [
-        pytest.param(make_requirement("foo", "In", "bar", "baz"), [], id="valid"),
-        pytest.param(
+@cases(
+    "requirement, expected",
+    {
+        "valid": row(make_requirement("foo", "In", "bar", "baz"), []),
+        "Exists with values": row(
             make_requirement("foo", "Exists", "bar", "baz"),
             ['.values: Invalid value: ["bar","baz"]: values set must be empty for exists and does not exist'],
-            id="Exists with values",
         ),
-        pytest.param(
+        "NotIn without values": row(
             make_requirement("foo", "NotIn"),
             [".values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty"],
-            id="NotIn without values",
         ),
-        pytest.param(
+        "invalid operator": row(
             make_requirement("baz", "invalid", "5"),
             [f'.operator: Unsupported value: "invalid": supported values: {OPERATORS}'],
-            id="invalid operator",
         ),
-        pytest.param(
+        "Gt with two values, no integer, no label value": row(
             make_requirement("foo", "Gt", "x", "-1"),
             [
                 ".values: Invalid value: [\"x\",\"-1\"]: for 'Gt', 'Lt' operators, exactly one value is required",
                 ".values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be an integer",
                 f'.values[1][foo]: Invalid value: "-1": {VALUE}',
             ],
-            id="Gt with two values, no integer, no label value",
         ),
-        pytest.param(
+        "lists are escaped for HTML, texts are not": row(
             make_requirement("foo", "Exists", "<&>"),
             [
                 f".values: Invalid value: {HTML}: values set must be empty for exists and does not exist",
                 f'.values[0][foo]: Invalid value: "<&>": {VALUE}',
             ],
-            id="lists are escaped for HTML, texts are not",
         ),
-        pytest.param(
+        "key with two slashes": row(
             make_requirement("a/b/c", "Exists"),
             [f'.key: Invalid value: "a/b/c": a valid label key {NAME} {PREFIX_ALLOWED}'],
-            id="key with two slashes",
         ),
-        pytest.param(
+        "key of a slash": row(
             make_requirement("/", "Exists"),
             [f'.key: Invalid value: "/": prefix part must be non-empty; name part must be non-empty; name part {NAME}'],
-            id="key of a slash",
         ),
-        pytest.param(
+        "key with a bad prefix and a long name": row(
             make_requirement("A_/" + "x" * 64, "Exists"),
             [f'.key: Invalid value: "A_/{"x" * 64}": {SUBDOMAIN}; name part must be no more than 63 bytes'],
-            id="key with a bad prefix and a long name",
         ),
-        pytest.param(
+        "long value": row(
             make_requirement("foo", "In", "x" * 64),
             [f'.values[0][foo]: Invalid value: "{"x" * 64}": must be no more than 63 bytes'],
-            id="long value",
         ),
-    ],
+    },
 )
 def test_label_requirements(requirement: Json, expected: list[str]) -> None:
     problems = term_problems(make_term([requirement]), "root")
@@ -128,21 +118,21 @@ def test_aggregate() -> None:
     assert aggregate(["a", "b", "a"]) == "[a, b]"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param("0", 0, id="zero"),
-        pytest.param("+0012", 12, id="sign and zeros"),
-        pytest.param("-9223372036854775808", -(2**63), id="least"),
-        pytest.param("-9223372036854775809", None, id="too small"),
-        pytest.param("9223372036854775807", 2**63 - 1, id="greatest"),
-        pytest.param("9223372036854775808", None, id="too large"),
-        pytest.param("1_000", None, id="underscore"),
-        pytest.param(" 1", None, id="space"),
-        pytest.param("٣", None, id="other digits"),
-        pytest.param("", None, id="empty"),
-        pytest.param("-", None, id="sign alone"),
-    ],
+@cases(
+    "text, expected",
+    {
+        "zero": row("0", 0),
+        "sign and zeros": row("+0012", 12),
+        "least": row("-9223372036854775808", -(2**63)),
+        "too small": row("-9223372036854775809", None),
+        "greatest": row("9223372036854775807", 2**63 - 1),
+        "too large": row("9223372036854775808", None),
+        "underscore": row("1_000", None),
+        "space": row(" 1", None),
+        "other digits": row("٣", None),
+        "empty": row("", None),
+        "sign alone": row("-", None),
+    },
 )
 def test_int64_of(text: str, expected: int | None) -> None:
     assert int64_of(text) == expected

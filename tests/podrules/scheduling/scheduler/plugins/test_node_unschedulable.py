@@ -4,32 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.taint_toleration import NodeUnschedulable
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import filter_status, make_cycle, node_of, pod_of
 
 CORDONED = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) were unschedulable",))
 KEY = "node.kubernetes.io/unschedulable"
 
 
-@pytest.mark.parametrize(
-    ("toleration", "unschedulable", "expected"),
-    [
-        pytest.param(
-            None, True, CORDONED, id="Does not schedule pod to unschedulable node (node.Spec.Unschedulable==true)"
+@cases(
+    "toleration, unschedulable, expected",
+    {
+        "Does not schedule pod to unschedulable node (node.Spec.Unschedulable==true)": row(None, True, CORDONED),
+        "Schedule pod to normal node": row(None, False, SUCCESS),
+        "Schedule pod with toleration to unschedulable node (node.Spec.Unschedulable==true)": row(
+            {"key": KEY, "effect": "NoSchedule"}, True, SUCCESS
         ),
-        pytest.param(None, False, SUCCESS, id="Schedule pod to normal node"),
-        pytest.param(
-            {"key": KEY, "effect": "NoSchedule"},
-            True,
-            SUCCESS,
-            id="Schedule pod with toleration to unschedulable node (node.Spec.Unschedulable==true)",
-        ),
-        pytest.param({"key": KEY, "effect": "NoExecute"}, True, CORDONED, id="toleration of another effect"),
-        pytest.param({"operator": "Exists"}, True, SUCCESS, id="toleration of everything"),
-    ],
+        "toleration of another effect": row({"key": KEY, "effect": "NoExecute"}, True, CORDONED),
+        "toleration of everything": row({"operator": "Exists"}, True, SUCCESS),
+    },
 )
 def test_filter(toleration: dict[str, Any] | None, unschedulable: bool, expected: Status) -> None:
     pod = pod_of({"tolerations": [toleration] if toleration else []})

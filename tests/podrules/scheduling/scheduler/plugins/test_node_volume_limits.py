@@ -20,6 +20,7 @@ from podrules.scheduling.scheduler.plugins.node_volume_limits import (
     NodeVolumeLimits,
     attached_volumes,
 )
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import labelled_node, make_context, statuses
 from tests.podrules.scheduling.scheduler.plugins.building_storage import (
     claim,
@@ -80,136 +81,62 @@ INLINE = {"name": "inline", **in_tree("aws-inline1")}
 SAME_AS_CSI = {"name": "inline", **in_tree("ebs-1")}
 
 
-@pytest.mark.parametrize(
-    ("pod", "pods", "limit", "expected"),
-    [
-        pytest.param(
-            claiming_pod("ebs-0"), [RUNNING, TWO], 4, SUCCESS, id="fits when node volume limit >= new pods CSI volume"
+@cases(
+    "pod, pods, limit, expected",
+    {
+        "fits when node volume limit >= new pods CSI volume": row(claiming_pod("ebs-0"), [RUNNING, TWO], 4, SUCCESS),
+        "doesn't when node volume limit <= pods CSI volume": row(claiming_pod("ebs-0"), [RUNNING, TWO], 2, EXCEEDED),
+        "should when driver does not support volume limits": row(claiming_pod("ebs-0"), [RUNNING, TWO], None, SUCCESS),
+        "count pending PVCs towards volume limit <= pods CSI volume": row(
+            claiming_pod("ebs-0"), [bound("pending"), TWO], 2, EXCEEDED
         ),
-        pytest.param(
-            claiming_pod("ebs-0"),
-            [RUNNING, TWO],
-            2,
-            EXCEEDED,
-            id="doesn't when node volume limit <= pods CSI volume",
+        "count multiple pending pvcs towards volume limit >= pods CSI volume": row(
+            claiming_pod("ebs-0"), [bound("pending"), bound("pending"), TWO], 4, SUCCESS
         ),
-        pytest.param(
-            claiming_pod("ebs-0"), [RUNNING, TWO], None, SUCCESS, id="should when driver does not support volume limits"
+        "should count PVCs with invalid PV name but valid SC": row(
+            claiming_pod("ebs-0"), [bound("missing-pv"), TWO], 2, EXCEEDED
         ),
-        pytest.param(
-            claiming_pod("ebs-0"),
-            [bound("pending"), TWO],
-            2,
-            EXCEEDED,
-            id="count pending PVCs towards volume limit <= pods CSI volume",
+        "don't count pvcs with missing SC towards volume limit": row(
+            claiming_pod("ebs-0"), [RUNNING, bound("no-class")], 2, SUCCESS
         ),
-        pytest.param(
-            claiming_pod("ebs-0"),
-            [bound("pending"), bound("pending"), TWO],
-            4,
-            SUCCESS,
-            id="count multiple pending pvcs towards volume limit >= pods CSI volume",
+        "count pvcs with the same type towards volume limit": row(
+            claiming_pod("ebs-0"), [bound("gce-1", "gce-2"), TWO], 2, EXCEEDED
         ),
-        pytest.param(
-            claiming_pod("ebs-0"),
-            [bound("missing-pv"), TWO],
-            2,
-            EXCEEDED,
-            id="should count PVCs with invalid PV name but valid SC",
+        "don't count pvcs with different type towards volume limit": row(
+            claiming_pod("gce-1", "gce-2"), [TWO, RUNNING], 2, SUCCESS
         ),
-        pytest.param(
-            claiming_pod("ebs-0"),
-            [RUNNING, bound("no-class")],
-            2,
-            SUCCESS,
-            id="don't count pvcs with missing SC towards volume limit",
+        "should count in-tree volumes if migration is enabled": row(claiming_pod("tree-0"), [TREE_TWO], 2, EXCEEDED),
+        "should not limit pod if volume used does not report limits": row(
+            claiming_pod("tree-0"), [TREE_TWO], None, SUCCESS
         ),
-        pytest.param(
-            claiming_pod("ebs-0"),
-            [bound("gce-1", "gce-2"), TWO],
-            2,
-            EXCEEDED,
-            id="count pvcs with the same type towards volume limit",
+        "should not count non-migratable in-tree volumes": row(claiming_pod("hostpath-0"), [TWO], 2, SUCCESS),
+        "should count in-tree inline volumes if migration is enabled": row(
+            claiming_pod(INLINE), [TREE_TWO], 2, EXCEEDED
         ),
-        pytest.param(
-            claiming_pod("gce-1", "gce-2"),
-            [TWO, RUNNING],
-            2,
-            SUCCESS,
-            id="don't count pvcs with different type towards volume limit",
+        "should count in-tree and csi volumes if migration is enabled (when scheduling in-tree volumes)": row(
+            claiming_pod("tree-0"), [TWO], 2, EXCEEDED
         ),
-        pytest.param(
-            claiming_pod("tree-0"), [TREE_TWO], 2, EXCEEDED, id="should count in-tree volumes if migration is enabled"
+        "should count in-tree, inline and csi volumes if migration is enabled": row(
+            claiming_pod(INLINE), [TWO, bound("tree-0")], 3, EXCEEDED
         ),
-        pytest.param(
-            claiming_pod("tree-0"),
-            [TREE_TWO],
-            None,
-            SUCCESS,
-            id="should not limit pod if volume used does not report limits",
+        "should not count in-tree, inline and csi volumes that are in use": row(
+            claiming_pod(SAME_AS_CSI), [TWO, bound("tree-0")], 3, SUCCESS
         ),
-        pytest.param(
-            claiming_pod("hostpath-0"), [TWO], 2, SUCCESS, id="should not count non-migratable in-tree volumes"
+        "should count in-tree and csi volumes if migration is enabled (when scheduling csi volumes)": row(
+            claiming_pod("ebs-0"), [TREE_TWO], 2, EXCEEDED
         ),
-        pytest.param(
-            claiming_pod(INLINE),
-            [TREE_TWO],
-            2,
-            EXCEEDED,
-            id="should count in-tree inline volumes if migration is enabled",
+        "skip Filter when the pod only uses secrets and configmaps": row(
+            claiming_pod({"name": "config"}, {"name": "secret"}), [], 2, SKIP
         ),
-        pytest.param(
-            claiming_pod("tree-0"),
-            [TWO],
-            2,
-            EXCEEDED,
-            id="should count in-tree and csi volumes if migration is enabled (when scheduling in-tree volumes)",
+        "don't skip Filter when the pod has pvcs": row(claiming_pod({"name": "config"}, "ebs-0"), [], 2, SUCCESS),
+        "don't skip Filter when the pod has inline migratable volumes": row(
+            claiming_pod({"name": "config"}, INLINE), [TREE_TWO], 2, EXCEEDED
         ),
-        pytest.param(
-            claiming_pod(INLINE),
-            [TWO, bound("tree-0")],
-            3,
-            EXCEEDED,
-            id="should count in-tree, inline and csi volumes if migration is enabled",
-        ),
-        pytest.param(
-            claiming_pod(SAME_AS_CSI),
-            [TWO, bound("tree-0")],
-            3,
-            SUCCESS,
-            id="should not count in-tree, inline and csi volumes that are in use",
-        ),
-        pytest.param(
-            claiming_pod("ebs-0"),
-            [TREE_TWO],
-            2,
-            EXCEEDED,
-            id="should count in-tree and csi volumes if migration is enabled (when scheduling csi volumes)",
-        ),
-        pytest.param(
-            claiming_pod({"name": "config"}, {"name": "secret"}),
-            [],
-            2,
-            SKIP,
-            id="skip Filter when the pod only uses secrets and configmaps",
-        ),
-        pytest.param(
-            claiming_pod({"name": "config"}, "ebs-0"), [], 2, SUCCESS, id="don't skip Filter when the pod has pvcs"
-        ),
-        pytest.param(
-            claiming_pod({"name": "config"}, INLINE),
-            [TREE_TWO],
-            2,
-            EXCEEDED,
-            id="don't skip Filter when the pod has inline migratable volumes",
-        ),
-        pytest.param(
-            claiming_pod({"name": "share", "azureFile": {}}), [], 2, SUCCESS, id="Azure File counts for nothing"
-        ),
-        pytest.param(claiming_pod("ebs-1"), [TWO], 2, SUCCESS, id="a volume in use on the node is not attached again"),
-        pytest.param(claiming_pod("ebs-1"), [TWO], 1, SUCCESS, id="a node over its limit takes what adds nothing"),
-        pytest.param(claiming_pod("ebs-1", "gce-0"), [TWO], 1, SUCCESS, id="nor does another driver's limit count"),
-    ],
+        "Azure File counts for nothing": row(claiming_pod({"name": "share", "azureFile": {}}), [], 2, SUCCESS),
+        "a volume in use on the node is not attached again": row(claiming_pod("ebs-1"), [TWO], 2, SUCCESS),
+        "a node over its limit takes what adds nothing": row(claiming_pod("ebs-1"), [TWO], 1, SUCCESS),
+        "nor does another driver's limit count": row(claiming_pod("ebs-1", "gce-0"), [TWO], 1, SUCCESS),
+    },
 )
 def test_csi_limits(pod: Pod, pods: Sequence[Pod], limit: int | None, expected: Status) -> None:
     plugin, context = NodeVolumeLimits(), make_context(pod, [NODE], pods, snapshot=snapshot(limit))
@@ -242,10 +169,10 @@ OWN_TWO = [claim(f"abc-{name}", "csi-sc", owner="12345II", namespace="test") for
 NOT_OWNED = "PVC test/abc-xyz was not created for pod test/abc (pod is not owner)"
 
 
-@pytest.mark.parametrize(
-    ("pod", "pods", "extra", "limit", "expected"),
-    [
-        pytest.param(
+@cases(
+    "pod, pods, extra, limit, expected",
+    {
+        "ephemeral volume missing": row(
             WITH_OWN,
             [],
             [],
@@ -254,53 +181,25 @@ NOT_OWNED = "PVC test/abc-xyz was not created for pod test/abc (pod is not owner
                 Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
                 ('looking up PVC test/abc-xyz: persistentvolumeclaim "abc-xyz" not found',),
             ),
-            id="ephemeral volume missing",
         ),
-        pytest.param(
-            WITH_OWN, [], [WITHOUT_POD], None, Status(Code.ERROR, (NOT_OWNED,)), id="ephemeral volume not owned"
+        "ephemeral volume not owned": row(WITH_OWN, [], [WITHOUT_POD], None, Status(Code.ERROR, (NOT_OWNED,))),
+        "ephemeral volume unbound": row(WITH_OWN, [], [OWN], None, SUCCESS),
+        "ephemeral doesn't when node volume limit <= pods CSI volume": row(
+            WITH_OWN, [RUNNING, TWO], [OWN], 2, EXCEEDED
         ),
-        pytest.param(WITH_OWN, [], [OWN], None, SUCCESS, id="ephemeral volume unbound"),
-        pytest.param(
-            WITH_OWN,
-            [RUNNING, TWO],
-            [OWN],
-            2,
-            EXCEEDED,
-            id="ephemeral doesn't when node volume limit <= pods CSI volume",
+        "ephemeral doesn't when node volume limit <= pods ephemeral CSI volume": row(
+            claiming_pod("ebs-0"), [RUNNING, HAS_TWO], OWN_TWO, 2, EXCEEDED
         ),
-        pytest.param(
-            claiming_pod("ebs-0"),
-            [RUNNING, HAS_TWO],
-            OWN_TWO,
-            2,
-            EXCEEDED,
-            id="ephemeral doesn't when node volume limit <= pods ephemeral CSI volume",
+        "persistent doesn't when node volume limit <= pods ephemeral CSI volume + persistent volume": row(
+            claiming_pod("ebs-0"), [RUNNING, HAS_OWN, TWO], [OWN], 3, EXCEEDED
         ),
-        pytest.param(
-            claiming_pod("ebs-0"),
-            [RUNNING, HAS_OWN, TWO],
-            [OWN],
-            3,
-            EXCEEDED,
-            id="persistent doesn't when node volume limit <= pods ephemeral CSI volume + persistent volume",
+        "persistent okay when node volume limit > pods ephemeral CSI volume + persistent volume": row(
+            claiming_pod("ebs-0"), [RUNNING, HAS_OWN, TWO], [OWN], 5, SUCCESS
         ),
-        pytest.param(
-            claiming_pod("ebs-0"),
-            [RUNNING, HAS_OWN, TWO],
-            [OWN],
-            5,
-            SUCCESS,
-            id="persistent okay when node volume limit > pods ephemeral CSI volume + persistent volume",
+        "a bound pod's ephemeral volume not owned": row(
+            claiming_pod("ebs-0"), [HAS_OWN], [WITHOUT_POD], 5, Status(Code.ERROR, (NOT_OWNED,))
         ),
-        pytest.param(
-            claiming_pod("ebs-0"),
-            [HAS_OWN],
-            [WITHOUT_POD],
-            5,
-            Status(Code.ERROR, (NOT_OWNED,)),
-            id="a bound pod's ephemeral volume not owned",
-        ),
-    ],
+    },
 )
 def test_ephemeral_volumes(
     pod: Pod, pods: Sequence[Pod], extra: Sequence[PersistentVolumeClaim], limit: int | None, expected: Status

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import pytest
-
 from podrules.api.features import REFERENCE
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.one_field import SchedulingGates
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import pod_of
 
 
-@pytest.mark.parametrize(
-    ("gates", "expected"),
-    [
-        pytest.param([], SUCCESS, id="pod does not carry scheduling gates"),
-        pytest.param(
-            ["foo", "bar"],
-            Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("waiting for scheduling gates: [foo bar]",)),
-            id="pod carries scheduling gates",
+@cases(
+    "gates, expected",
+    {
+        "pod does not carry scheduling gates": row([], SUCCESS),
+        "pod carries scheduling gates": row(
+            ["foo", "bar"], Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("waiting for scheduling gates: [foo bar]",))
         ),
-    ],
+    },
 )
 def test_P3_pre_enqueue(gates: list[str], expected: Status) -> None:
     pod = pod_of({"schedulingGates": [{"name": gate} for gate in gates]})

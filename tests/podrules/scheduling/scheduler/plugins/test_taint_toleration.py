@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from podrules.api.model.node import Node
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintToleration
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import (
     filter_status,
     make_cycle,
@@ -34,141 +34,90 @@ def cycle(tolerations: list[str], *nodes: Node) -> CycleContext:
     return make_cycle(replace(pod, spec=spec), nodes)
 
 
-@pytest.mark.parametrize(
-    ("tolerations", "taints", "expected"),
-    [
-        pytest.param(
-            [],
-            ["dedicated user1 NoSchedule"],
-            UNTOLERATED,
-            id="A pod having no tolerations can't be scheduled onto a node with nonempty taints",
+@cases(
+    "tolerations, taints, expected",
+    {
+        "A pod having no tolerations can't be scheduled onto a node with nonempty taints": row(
+            [], ["dedicated user1 NoSchedule"], UNTOLERATED
         ),
-        pytest.param(
-            ["dedicated - user1 NoSchedule"],
-            ["dedicated user1 NoSchedule"],
-            SUCCESS,
-            id="A pod which can be scheduled on a dedicated node assigned to user1 with effect NoSchedule",
+        "A pod which can be scheduled on a dedicated node assigned to user1 with effect NoSchedule": row(
+            ["dedicated - user1 NoSchedule"], ["dedicated user1 NoSchedule"], SUCCESS
         ),
-        pytest.param(
-            ["dedicated Equal user2 NoSchedule"],
-            ["dedicated user1 NoSchedule"],
-            UNTOLERATED,
-            id="A pod which can't be scheduled on a dedicated node assigned to user2 with effect NoSchedule",
+        "A pod which can't be scheduled on a dedicated node assigned to user2 with effect NoSchedule": row(
+            ["dedicated Equal user2 NoSchedule"], ["dedicated user1 NoSchedule"], UNTOLERATED
         ),
-        pytest.param(
-            ["foo Exists - NoSchedule"],
-            ["foo bar NoSchedule"],
-            SUCCESS,
-            id="A pod can be scheduled onto the node, with a toleration uses operator Exists that tolerates the taints "
-            "on the node",
-        ),
-        pytest.param(
+        "A pod can be scheduled onto the node, with a toleration uses operator Exists that tolerates the taints "
+        "on the node": row(["foo Exists - NoSchedule"], ["foo bar NoSchedule"], SUCCESS),
+        "A pod has multiple tolerations, node has multiple taints, all the taints are tolerated, pod can be "
+        "scheduled onto the node": row(
             ["dedicated Equal user2 NoSchedule", "foo Exists - NoSchedule"],
             ["dedicated user2 NoSchedule", "foo bar NoSchedule"],
             SUCCESS,
-            id="A pod has multiple tolerations, node has multiple taints, all the taints are tolerated, pod can be "
-            "scheduled onto the node",
         ),
-        pytest.param(
-            ["foo Equal bar PreferNoSchedule"],
-            ["foo bar NoSchedule"],
-            UNTOLERATED,
-            id="A pod has a toleration that keys and values match the taint on the node, but (non-empty) effect "
-            "doesn't match, can't be scheduled onto the node",
+        "A pod has a toleration that keys and values match the taint on the node, but (non-empty) effect "
+        "doesn't match, can't be scheduled onto the node": row(
+            ["foo Equal bar PreferNoSchedule"], ["foo bar NoSchedule"], UNTOLERATED
         ),
-        pytest.param(
-            ["foo Equal bar -"],
-            ["foo bar NoSchedule"],
-            SUCCESS,
-            id="The pod has a toleration that keys and values match the taint on the node, the effect of toleration is "
-            "empty, and the effect of taint is NoSchedule. Pod can be scheduled onto the node",
+        "The pod has a toleration that keys and values match the taint on the node, the effect of toleration is "
+        "empty, and the effect of taint is NoSchedule. Pod can be scheduled onto the node": row(
+            ["foo Equal bar -"], ["foo bar NoSchedule"], SUCCESS
         ),
-        pytest.param(
-            ["dedicated Equal user2 NoSchedule"],
-            ["dedicated user1 PreferNoSchedule"],
-            SUCCESS,
-            id="The pod has a toleration that key and value don't match the taint on the node, but the effect of taint "
-            "on node is PreferNoSchedule. Pod can be scheduled onto the node",
+        "The pod has a toleration that key and value don't match the taint on the node, but the effect of taint "
+        "on node is PreferNoSchedule. Pod can be scheduled onto the node": row(
+            ["dedicated Equal user2 NoSchedule"], ["dedicated user1 PreferNoSchedule"], SUCCESS
         ),
-        pytest.param(
-            [],
-            ["dedicated user1 PreferNoSchedule"],
-            SUCCESS,
-            id="The pod has no toleration, but the effect of taint on node is PreferNoSchedule. Pod can be scheduled "
-            "onto the node",
+        "The pod has no toleration, but the effect of taint on node is PreferNoSchedule. Pod can be scheduled "
+        "onto the node": row([], ["dedicated user1 PreferNoSchedule"], SUCCESS),
+        "Pod with Gt toleration cannot be scheduled when feature gate is disabled": row(
+            ["sla Gt 750 NoSchedule"], ["sla 950 NoSchedule"], UNTOLERATED
         ),
-        pytest.param(
-            ["sla Gt 750 NoSchedule"],
-            ["sla 950 NoSchedule"],
-            UNTOLERATED,
-            id="Pod with Gt toleration cannot be scheduled when feature gate is disabled",
+        "Pod with Lt toleration cannot be scheduled when feature gate is disabled": row(
+            ["sla Lt 950 NoSchedule"], ["sla 800 NoSchedule"], UNTOLERATED
         ),
-        pytest.param(
-            ["sla Lt 950 NoSchedule"],
-            ["sla 800 NoSchedule"],
-            UNTOLERATED,
-            id="Pod with Lt toleration cannot be scheduled when feature gate is disabled",
+        "Pod with mixed tolerations (Equal and Gt) when feature gate is disabled - only Equal is honored": row(
+            ["dedicated Equal user1 NoSchedule", "sla Gt 750 NoSchedule"], ["dedicated user1 NoSchedule"], SUCCESS
         ),
-        pytest.param(
-            ["dedicated Equal user1 NoSchedule", "sla Gt 750 NoSchedule"],
-            ["dedicated user1 NoSchedule"],
-            SUCCESS,
-            id="Pod with mixed tolerations (Equal and Gt) when feature gate is disabled - only Equal is honored",
-        ),
-        pytest.param(
+        "Pod with mixed tolerations, Gt toleration needed but filtered out when feature gate is disabled": row(
             ["dedicated Equal user1 NoSchedule", "sla Gt 750 NoSchedule"],
             ["dedicated user1 NoSchedule", "sla 950 NoSchedule"],
             UNTOLERATED,
-            id="Pod with mixed tolerations, Gt toleration needed but filtered out when feature gate is disabled",
         ),
-    ],
+    },
 )
 def test_filter(tolerations: list[str], taints: list[str], expected: Status) -> None:
     assert filter_status(TaintToleration(), cycle(tolerations, tainted("nodeA", *taints))) == expected
 
 
-@pytest.mark.parametrize(
-    ("tolerations", "taints", "expected"),
-    [
-        pytest.param(
-            ["foo Equal bar PreferNoSchedule"],
-            [["foo bar PreferNoSchedule"], ["foo blah PreferNoSchedule"]],
-            [100, 0],
-            id="node with taints tolerated by the pod, gets a higher score than those node with intolerable taints",
+@cases(
+    "tolerations, taints, expected",
+    {
+        "node with taints tolerated by the pod, gets a higher score than those node with intolerable taints": row(
+            ["foo Equal bar PreferNoSchedule"], [["foo bar PreferNoSchedule"], ["foo blah PreferNoSchedule"]], [100, 0]
         ),
-        pytest.param(
+        "the nodes that all of their taints are tolerated by the pod, get the same score, no matter how many "
+        "tolerable taints a node has": row(
             ["cpu Equal arm64 PreferNoSchedule", "disk Equal ssd PreferNoSchedule"],
             [[], ["cpu arm64 PreferNoSchedule"], ["cpu arm64 PreferNoSchedule", "disk ssd PreferNoSchedule"]],
             [100, 100, 100],
-            id="the nodes that all of their taints are tolerated by the pod, get the same score, no matter how many "
-            "tolerable taints a node has",
         ),
-        pytest.param(
+        "the more intolerable taints a node has, the lower score it gets.": row(
             ["foo Equal bar PreferNoSchedule"],
             [[], ["cpu arm64 PreferNoSchedule"], ["cpu arm64 PreferNoSchedule", "disk ssd PreferNoSchedule"]],
             [100, 50, 0],
-            id="the more intolerable taints a node has, the lower score it gets.",
         ),
-        pytest.param(
+        "only taints and tolerations that have effect PreferNoSchedule are checked by taints-tolerations "
+        "priority function": row(
             ["cpu Equal arm64 NoSchedule", "disk Equal ssd NoSchedule"],
             [[], ["cpu arm64 NoSchedule"], ["cpu arm64 PreferNoSchedule", "disk ssd PreferNoSchedule"]],
             [100, 100, 0],
-            id="only taints and tolerations that have effect PreferNoSchedule are checked by taints-tolerations "
-            "priority function",
         ),
-        pytest.param(
-            [],
-            [[], ["cpu arm64 PreferNoSchedule"]],
-            [100, 0],
-            id="Default behaviour No taints and tolerations, lands on node with no taints",
+        "Default behaviour No taints and tolerations, lands on node with no taints": row(
+            [], [[], ["cpu arm64 PreferNoSchedule"]], [100, 0]
         ),
-        pytest.param(
-            ["cpu Equal arm64 -"],
-            [["cpu arm64 PreferNoSchedule"], ["cpu x86 PreferNoSchedule"]],
-            [100, 0],
-            id="a toleration of every effect counts",
+        "a toleration of every effect counts": row(
+            ["cpu Equal arm64 -"], [["cpu arm64 PreferNoSchedule"], ["cpu x86 PreferNoSchedule"]], [100, 0]
         ),
-    ],
+    },
 )
 def test_score(tolerations: list[str], taints: list[list[str]], expected: list[int]) -> None:
     nodes = [tainted(f"node{index}", *texts) for index, texts in enumerate(taints)]

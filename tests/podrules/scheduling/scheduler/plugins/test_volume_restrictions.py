@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pytest
-
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Status
@@ -16,6 +14,7 @@ from podrules.scheduling.scheduler.plugins.volume_restrictions import (
     DiskConflict,
     VolumeRestrictions,
 )
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import labelled_node, make_context, statuses
 from tests.podrules.scheduling.scheduler.plugins.building_storage import claim, claiming_pod
 
@@ -31,24 +30,24 @@ ISCSI = {"iscsi": {"targetPortal": "127.0.0.1:3260", "iqn": "iqn.2016-12.server:
 ISCSI_OTHER = {"iscsi": {"targetPortal": "127.0.0.1:3260", "iqn": "iqn.2017-12.server:storage.target01", "lun": 0}}
 
 
-@pytest.mark.parametrize(
-    ("disk", "other"),
-    [
-        pytest.param(GCE, GCE_OTHER, id="GCE"),
-        pytest.param(AWS, AWS_OTHER, id="AWS"),
-        pytest.param(RBD, RBD_OTHER, id="RBD"),
-        pytest.param(ISCSI, ISCSI_OTHER, id="ISCSI"),
-    ],
+@cases(
+    "disk, other",
+    {
+        "GCE": row(GCE, GCE_OTHER),
+        "AWS": row(AWS, AWS_OTHER),
+        "RBD": row(RBD, RBD_OTHER),
+        "ISCSI": row(ISCSI, ISCSI_OTHER),
+    },
 )
-@pytest.mark.parametrize(
-    ("wanted", "held", "expected"),
-    [
-        pytest.param("", "", SKIP, id="nothing"),
-        pytest.param("", "disk", SKIP, id="one state"),
-        pytest.param("disk", "disk", [CONFLICT, SUCCESS], id="same state"),
-        pytest.param("other", "disk", [SUCCESS, SUCCESS], id="different state"),
-        pytest.param("empty", "", SKIP, id="pod with a volume that doesn't have restrictions"),
-    ],
+@cases(
+    "wanted, held, expected",
+    {
+        "nothing": row("", "", SKIP),
+        "one state": row("", "disk", SKIP),
+        "same state": row("disk", "disk", [CONFLICT, SUCCESS]),
+        "different state": row("other", "disk", [SUCCESS, SUCCESS]),
+        "pod with a volume that doesn't have restrictions": row("empty", "", SKIP),
+    },
 )
 def test_disk_conflicts(
     disk: Mapping[str, Any], other: Mapping[str, Any], wanted: str, held: str, expected: Status | list[Status]
@@ -64,14 +63,14 @@ def test_disk_conflicts(
     assert statuses(VolumeRestrictions(), make_context(claiming_pod(*volumes[wanted]), NODES, [holder])) == expected
 
 
-@pytest.mark.parametrize(
-    ("disk", "both", "one"),
-    [
-        pytest.param(GCE, SUCCESS, CONFLICT, id="GCE"),
-        pytest.param(AWS, CONFLICT, CONFLICT, id="AWS"),
-        pytest.param(RBD, SUCCESS, CONFLICT, id="RBD"),
-        pytest.param(ISCSI, SUCCESS, CONFLICT, id="ISCSI"),
-    ],
+@cases(
+    "disk, both, one",
+    {
+        "GCE": row(GCE, SUCCESS, CONFLICT),
+        "AWS": row(AWS, CONFLICT, CONFLICT),
+        "RBD": row(RBD, SUCCESS, CONFLICT),
+        "ISCSI": row(ISCSI, SUCCESS, CONFLICT),
+    },
 )
 def test_read_only_disks(disk: dict[str, dict[str, Any]], both: Status, one: Status) -> None:
     read_only = {kind: {**source, "readOnly": True} for kind, source in disk.items()}
@@ -102,36 +101,27 @@ HOLDS_TWO = claiming_pod("claim-with-rwop-1", "claim-with-rwop-2", node="node-1"
 HOLDS_SHARED = claiming_pod("claim-with-rwx", node="node-1")
 
 
-@pytest.mark.parametrize(
-    ("pod", "pods", "expected"),
-    [
-        pytest.param(claiming_pod(), [], SKIP, id="nothing"),
-        pytest.param(
-            ONE,
-            [],
-            SKIP,
-            id="no conflict",
-        ),
-        pytest.param(ONE, [HOLDS_ONE, HOLDS_SHARED], [IN_USE, IN_USE], id="access mode conflict"),
-        pytest.param(TWO, [HOLDS_ONE, HOLDS_SHARED], [IN_USE, IN_USE], id="two conflicts, one held"),
-        pytest.param(TWO, [HOLDS_TWO, HOLDS_SHARED], [IN_USE, IN_USE], id="two conflicts"),
-        pytest.param(claiming_pod("claim-with-rwx"), [HOLDS_SHARED], SKIP, id="a claim for many"),
-        pytest.param(
-            ONE, [claiming_pod("claim-with-rwop-1", node="node-1", namespace="other")], SKIP, id="in another namespace"
-        ),
-        pytest.param(
+@cases(
+    "pod, pods, expected",
+    {
+        "nothing": row(claiming_pod(), [], SKIP),
+        "no conflict": row(ONE, [], SKIP),
+        "access mode conflict": row(ONE, [HOLDS_ONE, HOLDS_SHARED], [IN_USE, IN_USE]),
+        "two conflicts, one held": row(TWO, [HOLDS_ONE, HOLDS_SHARED], [IN_USE, IN_USE]),
+        "two conflicts": row(TWO, [HOLDS_TWO, HOLDS_SHARED], [IN_USE, IN_USE]),
+        "a claim for many": row(claiming_pod("claim-with-rwx"), [HOLDS_SHARED], SKIP),
+        "in another namespace": row(ONE, [claiming_pod("claim-with-rwop-1", node="node-1", namespace="other")], SKIP),
+        "missing claim": row(
             claiming_pod("missing"),
             [],
             Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ('persistentvolumeclaim "missing" not found',)),
-            id="missing claim",
         ),
-        pytest.param(
+        "disk conflicts come first": row(
             claiming_pod("claim-with-rwop-1", GCE),
             [claiming_pod("claim-with-rwop-1", GCE, node="node-2")],
             [IN_USE, CONFLICT],
-            id="disk conflicts come first",
         ),
-    ],
+    },
 )
 def test_access_mode_conflicts(pod: Pod, pods: Sequence[Pod], expected: Status | list[Status]) -> None:
     assert statuses(VolumeRestrictions(), make_context(pod, NODES, pods, snapshot=SNAPSHOT)) == expected

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pytest
-
 from podrules.api.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE
 from podrules.api.model.node import Node
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.volume_zone import REASON_CONFLICT, VolumeTopology, VolumeZone
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import labelled_node, make_context, statuses
 from tests.podrules.scheduling.scheduler.plugins.building_storage import (
     claim,
@@ -55,33 +54,29 @@ def host(labels: Mapping[str, str]) -> Node:
     return labelled_node("host1", **labels)
 
 
-@pytest.mark.parametrize(
-    ("name", "labels", "expected"),
-    [
-        pytest.param("beta-zone", {}, SUCCESS, id="node without labels"),
-        pytest.param("beta-zone", {BETA_ZONE: "us-west1-a"}, SUCCESS, id="beta zone label matched"),
-        pytest.param("beta-region", {BETA_REGION: "us-west1"}, SUCCESS, id="beta region label matched"),
-        pytest.param("beta-region", {BETA_REGION: "no_us-west1"}, CONFLICT, id="beta region label doesn't match"),
-        pytest.param("beta-zone", {BETA_ZONE: "no_us-west1-a"}, CONFLICT, id="beta zone label doesn't match"),
-        pytest.param("zone", {ZONE: "us-west1-a"}, SUCCESS, id="zone label matched"),
-        pytest.param("region", {REGION: "us-west1"}, SUCCESS, id="region label matched"),
-        pytest.param("region", {REGION: "no_us-west1"}, CONFLICT, id="region label doesn't match"),
-        pytest.param("zone", {ZONE: "no_us-west1-a"}, CONFLICT, id="zone label doesn't match"),
-        pytest.param("both", {ZONE: "us-west1-a"}, CONFLICT, id="pv with zone and region, node with only zone"),
-        pytest.param("zone", {BETA_ZONE: "us-west1-a"}, CONFLICT, id="pv with zone,node with beta zone"),
-        pytest.param("beta-zone", {ZONE: "us-west1-a"}, SUCCESS, id="pv with beta label,node with ga label, matched"),
-        pytest.param(
-            "beta-zone", {ZONE: "us-west1-b"}, CONFLICT, id="pv with beta label,node with ga label, don't match"
-        ),
-        pytest.param(
-            "beta-zone", {BETA_ZONE: "us-west1-b", ZONE: "us-west1-a"}, CONFLICT, id="the beta label of the node counts"
-        ),
-        pytest.param("beta-zones", {}, SUCCESS, id="multi: node without labels"),
-        pytest.param("beta-zones", {BETA_ZONE: "us-west1-a"}, SUCCESS, id="multi: beta zone label matched"),
-        pytest.param("beta-zones", {BETA_ZONE: "us-west1-b"}, CONFLICT, id="multi: beta zone label doesn't match"),
-        pytest.param("zones", {ZONE: "us-west1-a"}, SUCCESS, id="multi: zone label matched"),
-        pytest.param("zones", {ZONE: "us-west1-b"}, CONFLICT, id="multi: zone label doesn't match"),
-    ],
+@cases(
+    "name, labels, expected",
+    {
+        "node without labels": row("beta-zone", {}, SUCCESS),
+        "beta zone label matched": row("beta-zone", {BETA_ZONE: "us-west1-a"}, SUCCESS),
+        "beta region label matched": row("beta-region", {BETA_REGION: "us-west1"}, SUCCESS),
+        "beta region label doesn't match": row("beta-region", {BETA_REGION: "no_us-west1"}, CONFLICT),
+        "beta zone label doesn't match": row("beta-zone", {BETA_ZONE: "no_us-west1-a"}, CONFLICT),
+        "zone label matched": row("zone", {ZONE: "us-west1-a"}, SUCCESS),
+        "region label matched": row("region", {REGION: "us-west1"}, SUCCESS),
+        "region label doesn't match": row("region", {REGION: "no_us-west1"}, CONFLICT),
+        "zone label doesn't match": row("zone", {ZONE: "no_us-west1-a"}, CONFLICT),
+        "pv with zone and region, node with only zone": row("both", {ZONE: "us-west1-a"}, CONFLICT),
+        "pv with zone,node with beta zone": row("zone", {BETA_ZONE: "us-west1-a"}, CONFLICT),
+        "pv with beta label,node with ga label, matched": row("beta-zone", {ZONE: "us-west1-a"}, SUCCESS),
+        "pv with beta label,node with ga label, don't match": row("beta-zone", {ZONE: "us-west1-b"}, CONFLICT),
+        "the beta label of the node counts": row("beta-zone", {BETA_ZONE: "us-west1-b", ZONE: "us-west1-a"}, CONFLICT),
+        "multi: node without labels": row("beta-zones", {}, SUCCESS),
+        "multi: beta zone label matched": row("beta-zones", {BETA_ZONE: "us-west1-a"}, SUCCESS),
+        "multi: beta zone label doesn't match": row("beta-zones", {BETA_ZONE: "us-west1-b"}, CONFLICT),
+        "multi: zone label matched": row("zones", {ZONE: "us-west1-a"}, SUCCESS),
+        "multi: zone label doesn't match": row("zones", {ZONE: "us-west1-b"}, CONFLICT),
+    },
 )
 def test_zone(name: str, labels: Mapping[str, str], expected: Status) -> None:
     context = make_context(claiming_pod(name), [host({**labels, "uselessLabel": "none"})], snapshot=SNAPSHOT)
@@ -93,36 +88,24 @@ def rejected(text: str) -> Status:
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,))
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        pytest.param(
-            "PVC_EmptySC",
-            rejected("PersistentVolumeClaim had no pv name and storageClass name"),
-            id="unbound volume empty storage class",
+@cases(
+    "name, expected",
+    {
+        "unbound volume empty storage class": row(
+            "PVC_EmptySC", rejected("PersistentVolumeClaim had no pv name and storageClass name")
         ),
-        pytest.param(
-            "PVC_NoSC",
-            rejected('storageclass.storage.k8s.io "Class_0" not found'),
-            id="unbound volume no storage class",
+        "unbound volume no storage class": row("PVC_NoSC", rejected('storageclass.storage.k8s.io "Class_0" not found')),
+        "unbound volume without binding mode": row(
+            "PVC_NoMode", rejected('VolumeBindingMode not set for StorageClass "Class_NoMode"')
         ),
-        pytest.param(
-            "PVC_NoMode",
-            rejected('VolumeBindingMode not set for StorageClass "Class_NoMode"'),
-            id="unbound volume without binding mode",
-        ),
-        pytest.param(
-            "PVC_ImmediateSC",
-            rejected("PersistentVolume had no name"),
-            id="unbound volume immediate binding mode",
-        ),
-        pytest.param("PVC_WaitSC", SKIP, id="unbound volume wait binding mode"),
-        pytest.param("lost", rejected('persistentvolume "pv-lost" not found'), id="volume not found"),
-        pytest.param("missing", rejected('persistentvolumeclaim "missing" not found'), id="claim not found"),
-        pytest.param("", rejected("PersistentVolumeClaim had no name"), id="claim without a name"),
-        pytest.param("odd", SKIP, id="a label with an empty part is passed over"),
-        pytest.param("none", SKIP, id="volume without labels"),
-    ],
+        "unbound volume immediate binding mode": row("PVC_ImmediateSC", rejected("PersistentVolume had no name")),
+        "unbound volume wait binding mode": row("PVC_WaitSC", SKIP),
+        "volume not found": row("lost", rejected('persistentvolume "pv-lost" not found')),
+        "claim not found": row("missing", rejected('persistentvolumeclaim "missing" not found')),
+        "claim without a name": row("", rejected("PersistentVolumeClaim had no name")),
+        "a label with an empty part is passed over": row("odd", SKIP),
+        "volume without labels": row("none", SKIP),
+    },
 )
 def test_with_binding(name: str, expected: Status) -> None:
     context = make_context(claiming_pod(name), [host({BETA_ZONE: "us-west1-a"})], snapshot=SNAPSHOT)

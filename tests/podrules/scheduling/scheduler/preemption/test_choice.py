@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pytest
-
 from podrules.scheduling.scheduler.preemption import Criterion, NodeChoice
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.preemption.building import (
     HIGH,
     LARGE,
@@ -45,33 +44,29 @@ def on(number: int, *pods: tuple[int, str] | tuple[int, str, int]) -> list[Json]
 PREEMPTOR = make_pod("p", VERY_LARGE, HIGH)
 
 
-@pytest.mark.parametrize(
-    ("pods", "expected"),
-    [
-        pytest.param(
-            [*on(1, (MID, LARGE)), *on(2, (MID, LARGE))],
-            NodeChoice(("node1", "node2"), Criterion.FIRST),
-            id="a pod that fits on both nodes when lower priority pods are preempted",
+@cases(
+    "pods, expected",
+    {
+        "a pod that fits on both nodes when lower priority pods are preempted": row(
+            [*on(1, (MID, LARGE)), *on(2, (MID, LARGE))], NodeChoice(("node1", "node2"), Criterion.FIRST)
         ),
-        pytest.param(
+        "node with min highest priority pod is picked": row(
             [
                 *on(1, (MID, MEDIUM), (MID, LARGE)),
                 *on(2, (MID, MEDIUM), (LOW, MEDIUM)),
                 *on(3, (LOW, MEDIUM), (LOW, MEDIUM)),
             ],
             NodeChoice(("node3",), Criterion.LOWEST_TOP_PRIORITY),
-            id="node with min highest priority pod is picked",
         ),
-        pytest.param(
+        "when highest priorities are the same, minimum sum of priorities is picked": row(
             [
                 *on(1, (MID, MEDIUM), (MID, LARGE)),
                 *on(2, (MID, LARGE), (LOW, MEDIUM)),
                 *on(3, (MID, MEDIUM), (MID, MEDIUM)),
             ],
             NodeChoice(("node2",), Criterion.SMALLEST_PRIORITY_SUM),
-            id="when highest priorities are the same, minimum sum of priorities is picked",
         ),
-        pytest.param(
+        "when highest priority and sum are the same, minimum number of pods is picked": row(
             [
                 *on(1, (MID, SMALL), (NEGATIVE, SMALL), (MID, SMALL), (NEGATIVE, SMALL)),
                 *on(2, (MID, LARGE), (NEGATIVE, MEDIUM)),
@@ -79,45 +74,40 @@ PREEMPTOR = make_pod("p", VERY_LARGE, HIGH)
             ],
             # 2^31 is added to each priority, so that the sum decides although upstream's name mentions the number.
             NodeChoice(("node2",), Criterion.SMALLEST_PRIORITY_SUM),
-            id="when highest priority and sum are the same, minimum number of pods is picked",
         ),
-        pytest.param(
+        "sum of adjusted priorities is considered": row(
             [
                 *on(1, (MID, SMALL), (NEGATIVE, SMALL), (NEGATIVE, SMALL)),
                 *on(2, (MID, LARGE), (NEGATIVE, MEDIUM)),
                 *on(3, (MID, MEDIUM), (NEGATIVE, SMALL), (LOW, SMALL)),
             ],
             NodeChoice(("node2",), Criterion.SMALLEST_PRIORITY_SUM),
-            id="sum of adjusted priorities is considered",
         ),
-        pytest.param(
+        "same priority, same number of victims, different start time for each node's pod": row(
             [
                 *on(1, (MID, MEDIUM, 2), (MID, MEDIUM, 2)),
                 *on(2, (MID, MEDIUM, 3), (MID, MEDIUM, 3)),
                 *on(3, (MID, MEDIUM, 1), (MID, MEDIUM, 1)),
             ],
             NodeChoice(("node2",), Criterion.LATEST_START),
-            id="same priority, same number of victims, different start time for each node's pod",
         ),
-        pytest.param(
+        "same priority, same number of victims, different start time for all pods": row(
             [
                 *on(1, (MID, MEDIUM, 4), (MID, MEDIUM, 2)),
                 *on(2, (MID, MEDIUM, 5), (MID, MEDIUM, 1)),
                 *on(3, (MID, MEDIUM, 3), (MID, MEDIUM, 6)),
             ],
             NodeChoice(("node3",), Criterion.LATEST_START),
-            id="same priority, same number of victims, different start time for all pods",
         ),
-        pytest.param(
+        "different priority, same number of victims, different start time for all pods": row(
             [
                 *on(1, (LOW, MEDIUM, 4), (MID, MEDIUM, 2)),
                 *on(2, (MID, MEDIUM, 6), (LOW, MEDIUM, 1)),
                 *on(3, (LOW, MEDIUM, 3), (MID, MEDIUM, 5)),
             ],
             NodeChoice(("node2",), Criterion.LATEST_START),
-            id="different priority, same number of victims, different start time for all pods",
         ),
-    ],
+    },
 )
 def test_select_best_candidate(pods: Sequence[Json], expected: NodeChoice) -> None:
     assert chosen(PREEMPTOR, pods) == expected

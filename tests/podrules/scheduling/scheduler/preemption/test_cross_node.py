@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pytest
-
 from podrules.scheduling.scheduler.preemption import CrossNodeHelp, cross_node_help, preempt
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.preemption.building import (
     HIGH,
     LARGE,
@@ -100,17 +99,16 @@ def test_P4_victims_of_the_node_itself_are_named_too() -> None:
     assert names_of(help_for(pod, nodes, pods)) == ("node1", ["p2"], ["big"])
 
 
-@pytest.mark.parametrize(
+@cases(
     "pods",
-    [
-        pytest.param([make_pod("p2", priority=VERY_HIGH, on="node2", labels=A)], id="a more important pod"),
-        pytest.param([make_pod("p2", priority=HIGH, on="node2", labels=A)], id="an equally important pod"),
-        pytest.param(
+    {
+        "a more important pod": row([make_pod("p2", priority=VERY_HIGH, on="node2", labels=A)]),
+        "an equally important pod": row([make_pod("p2", priority=HIGH, on="node2", labels=A)]),
+        "more than a few": row(
             [make_pod(f"p{number}", priority=LOW, on="node2", labels=A) for number in range(6)]
-            + [make_pod("keeper", priority=HIGH, on="node2", labels={"app": "b"})],
-            id="more than a few",
+            + [make_pod("keeper", priority=HIGH, on="node2", labels={"app": "b"})]
         ),
-    ],
+    },
 )
 def test_P4_no_cross_node_hint(pods: Sequence[Json]) -> None:
     nodes = [NODES[0], make_node("node2", "0", labels=ZONE_1, pods=len(pods))]

@@ -12,6 +12,7 @@ from podrules.scheduling.scheduler.framework.answers import Code, Status
 from podrules.scheduling.scheduler.preemption import PostFilter
 from podrules.scheduling.scheduler.profile import read_profiles
 from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS, Framework, new_framework
+from tests.cases import cases, row
 from tests.features import around
 from tests.podrules.scheduling.scheduler.preemption.building import (
     HIGH,
@@ -79,28 +80,25 @@ def test_P4_unresolvable_nodes_are_not_tried() -> None:
     assert looked_at(found).potential_nodes == ("node1",)
 
 
-@pytest.mark.parametrize(
-    ("node", "pods", "reason"),
-    [
-        pytest.param(
+@cases(
+    "node, pods, reason",
+    {
+        "pod with tied priority is still unschedulable": row(
             make_node("node1"),
             [make_pod("p1", LARGE, HIGH, on="node1")],
             "1 No preemption victims found for incoming pod",
-            id="pod with tied priority is still unschedulable",
         ),
-        pytest.param(
+        "preemption should respect filteredNodesStatuses": row(
             make_node("node1", taints=[TAINT]),
             [make_pod("p1", LARGE, LOW, on="node1")],
             "1 Preemption is not helpful for scheduling",
-            id="preemption should respect filteredNodesStatuses",
         ),
-        pytest.param(
+        "no enough resource after removing low priority pods": row(
             make_node("node1"),
             [make_pod("p1", LARGE, HIGH, on="node1"), make_pod("p2", "1m", LOW, on="node1")],
             "1 Insufficient cpu",
-            id="no enough resource after removing low priority pods",
         ),
-    ],
+    },
 )
 def test_no_candidate_clears_the_nomination(node: Json, pods: list[Json], reason: str) -> None:
     found = preempted(PREEMPTOR, [node], pods)
@@ -151,26 +149,20 @@ def terminating(priority: int = MID, **fields: Any) -> Json:
     return make_pod("p1", LARGE, priority, on="node1", **{"deleted": True, "conditions": [VICTIM], **fields})
 
 
-@pytest.mark.parametrize(
-    ("victim", "node", "eligible"),
-    [
-        pytest.param(
-            terminating(),
-            make_node("node1"),
-            False,
-            id="preemption victim pod terminating, as indicated by the dedicated DisruptionTarget condition",
+@cases(
+    "victim, node, eligible",
+    {
+        "preemption victim pod terminating, as indicated by the dedicated DisruptionTarget condition": row(
+            terminating(), make_node("node1"), False
         ),
-        pytest.param(terminating(conditions=[]), make_node("node1"), True, id="non-victim Pods terminating"),
-        pytest.param(terminating(deleted=False), make_node("node1"), True, id="a victim that is not terminating yet"),
-        pytest.param(
-            terminating(conditions=[{**VICTIM, "reason": "EvictionByEvictionAPI"}]),
-            make_node("node1"),
-            True,
-            id="someone else's victim",
+        "non-victim Pods terminating": row(terminating(conditions=[]), make_node("node1"), True),
+        "a victim that is not terminating yet": row(terminating(deleted=False), make_node("node1"), True),
+        "someone else's victim": row(
+            terminating(conditions=[{**VICTIM, "reason": "EvictionByEvictionAPI"}]), make_node("node1"), True
         ),
-        pytest.param(terminating(HIGH), make_node("node1"), True, id="a victim that this pod could not preempt"),
-        pytest.param(terminating(), make_node("node1", taints=[TAINT]), True, id="Pod with nominated node"),
-    ],
+        "a victim that this pod could not preempt": row(terminating(HIGH), make_node("node1"), True),
+        "Pod with nominated node": row(terminating(), make_node("node1", taints=[TAINT]), True),
+    },
 )
 def test_P5_no_further_preemption_while_victims_terminate(victim: Json, node: Json, eligible: bool) -> None:
     pod = make_pod("p", LARGE, HIGH, nominated="node1")
@@ -271,12 +263,12 @@ def test_no_plugin_clears_the_nomination() -> None:
     assert found.preemption is None
 
 
-@pytest.mark.parametrize(
-    ("args", "enough", "samples"),
-    [
-        pytest.param(None, 5, False, id="a small cluster is tried completely"),
-        pytest.param({"minCandidateNodesPercentage": 40, "minCandidateNodesAbsolute": 1}, 2, True, id="limits to 2"),
-    ],
+@cases(
+    "args, enough, samples",
+    {
+        "a small cluster is tried completely": row(None, 5, False),
+        "limits to 2": row({"minCandidateNodesPercentage": 40, "minCandidateNodesAbsolute": 1}, 2, True),
+    },
 )
 def test_P4_candidates_are_complete_and_sampling_is_shown(args: Json | None, enough: int, samples: bool) -> None:
     names = [f"node{number}" for number in range(5)]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pytest
-
 from podrules.scheduling.scheduler.framework.answers import Code, Status
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.preemption.building import (
     HIGH,
     LARGE,
@@ -33,22 +32,20 @@ NODES = [make_node("node1"), make_node("node2")]
 FOO = {"app": "foo"}
 
 
-@pytest.mark.parametrize(
-    ("pod", "pods", "expected"),
-    [
-        pytest.param(
+@cases(
+    "pod, pods, expected",
+    {
+        "a pod that fits on both nodes when lower priority pods are preempted": row(
             make_pod("p", LARGE, HIGH),
             [make_pod("p1", LARGE, MID, on="node1"), make_pod("p2", LARGE, MID, on="node2")],
             {"node1": ["p1"], "node2": ["p2"]},
-            id="a pod that fits on both nodes when lower priority pods are preempted",
         ),
-        pytest.param(
+        "a pod that would fit on the nodes, but other pods running are higher priority": row(
             make_pod("p", LARGE, LOW),
             [make_pod("p1", LARGE, MID, on="node1"), make_pod("p2", LARGE, MID, on="node2")],
             {},
-            id="a pod that would fit on the nodes, but other pods running are higher priority",
         ),
-        pytest.param(
+        "medium priority pod is preempted, but lower priority one stays as it is small": row(
             make_pod("p", LARGE, HIGH),
             [
                 make_pod("p1.1", SMALL, LOW, on="node1"),
@@ -56,9 +53,8 @@ FOO = {"app": "foo"}
                 make_pod("p2", LARGE, MID, on="node2"),
             ],
             {"node1": ["p1.2"], "node2": ["p2"]},
-            id="medium priority pod is preempted, but lower priority one stays as it is small",
         ),
-        pytest.param(
+        "mixed priority pods are preempted": row(
             make_pod("p", LARGE, HIGH),
             [
                 make_pod("p1.1", SMALL, MID, on="node1"),
@@ -69,9 +65,8 @@ FOO = {"app": "foo"}
             ],
             # p1.1 is reprieved first; then neither p1.3 nor p1.2 fits.
             {"node1": ["p1.3", "p1.2"]},
-            id="mixed priority pods are preempted",
         ),
-        pytest.param(
+        "mixed priority pods are preempted, pick later StartTime one when priorities are equal": row(
             make_pod("p", LARGE, HIGH),
             [
                 make_pod("p1.1", SMALL, LOW, on="node1", start=5),
@@ -81,9 +76,8 @@ FOO = {"app": "foo"}
                 make_pod("p2", LARGE, HIGH, on="node2", start=1),
             ],
             {"node1": ["p1.3", "p1.1"]},
-            id="mixed priority pods are preempted, pick later StartTime one when priorities are equal",
         ),
-    ],
+    },
 )
 def test_room(pod: Json, pods: Sequence[Json], expected: Mapping[str, list[str]]) -> None:
     assert victims_of(preempted(pod, NODES, pods)) == expected
@@ -128,20 +122,16 @@ def test_preemption_resolves_topology_spread_failure() -> None:
 TWO = [make_pod(name, MEDIUM, MID, on="node1", labels=FOO, start=1) for name in ("p1.1", "p1.2")]
 
 
-@pytest.mark.parametrize(
-    ("budgets", "violations"),
-    [
-        pytest.param([make_budget(allowed=1)], 1, id="preemption with violation of same pdb"),
-        pytest.param(
-            [make_budget(allowed=1, disrupted=["p1.2"])],
-            0,
-            id="the victim belongs to DisruptedPods",
-        ),
-        pytest.param([make_budget(namespace="other")], 0, id="a budget of another namespace"),
-        pytest.param([make_budget(selector={})], 0, id="an empty selector matches nothing"),
-        pytest.param([make_budget("a", 2), make_budget("b", 1)], 1, id="any of several budgets"),
-        pytest.param([make_budget("a"), make_budget("b")], 2, id="a victim of two budgets counts once"),
-    ],
+@cases(
+    "budgets, violations",
+    {
+        "preemption with violation of same pdb": row([make_budget(allowed=1)], 1),
+        "the victim belongs to DisruptedPods": row([make_budget(allowed=1, disrupted=["p1.2"])], 0),
+        "a budget of another namespace": row([make_budget(namespace="other")], 0),
+        "an empty selector matches nothing": row([make_budget(selector={})], 0),
+        "any of several budgets": row([make_budget("a", 2), make_budget("b", 1)], 1),
+        "a victim of two budgets counts once": row([make_budget("a"), make_budget("b")], 2),
+    },
 )
 def test_violations(budgets: Sequence[Json], violations: int) -> None:
     found = preempted(make_pod("p", VERY_LARGE, HIGH), NODES[:1], TWO, podDisruptionBudgets=budgets)
@@ -247,11 +237,7 @@ def test_host_ports_are_freed() -> None:
 
 def test_claim_for_one_pod_is_freed_on_its_node() -> None:
     claim = {
-        "metadata": {
-            "name": "data",
-            "namespace": "default",
-            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
-        },
+        "metadata": {"name": "data", "namespace": "default", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
         "spec": {"accessModes": ["ReadWriteOncePod"], "volumeName": "pv"},
     }
     volume = {"metadata": {"name": "pv"}, "spec": {"accessModes": ["ReadWriteOncePod"]}}

@@ -10,6 +10,7 @@ import pytest
 from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.plugins.dynamic_resources import UNKNOWN, DynamicResources
 from podrules.scheduling.scheduler.plugins.dynamic_resources import allocator as allocator_module
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_devices import (
     DRIVER,
     make_claim,
@@ -72,10 +73,7 @@ DISTINCT = {"distinctAttribute": f"{DRIVER}/shape"}
 ALL: dict[str, Any] = {"allocationMode": "All"}
 TWO = (make_request("req-0"), make_request("req-1"))
 
-SMALL_AND_LARGE = (
-    make_request("small", selector=memory("1Gi")),
-    make_request("large", selector=memory("2Gi")),
-)
+SMALL_AND_LARGE = (make_request("small", selector=memory("1Gi")), make_request("large", selector=memory("2Gi")))
 POLICY = {"value": "2Gi", "requestPolicy": {"default": "1Gi", "validValues": ["1Gi"]}}
 
 CASES = [
@@ -428,29 +426,20 @@ def test_allocate(claims: list[JSON], slices: list[JSON], expected: list[str] | 
     assert allocate(*claims, slices=slices) == expected
 
 
-@pytest.mark.parametrize(
-    ("wanted", "policy", "consumed"),
-    [
-        pytest.param(
-            "1500Mi", {"default": "1Gi", "validRange": {"min": "1Gi", "step": "1Gi"}}, "2Gi", id="range-policy-step"
+@cases(
+    "wanted, policy, consumed",
+    {
+        "range-policy-step": row("1500Mi", {"default": "1Gi", "validRange": {"min": "1Gi", "step": "1Gi"}}, "2Gi"),
+        "below the least": row("100Mi", {"default": "1Gi", "validRange": {"min": "1Gi"}}, "1Gi"),
+        "valid-values-policy-round-up": row("3Gi", {"default": "1Gi", "validValues": ["1Gi", "2Gi", "4Gi"]}, "4Gi"),
+        "a valid value": row("2Gi", {"default": "1Gi", "validValues": ["1Gi", "2Gi", "4Gi"]}, "2Gi"),
+        "beyond the valid values": row("5Gi", {"default": "1Gi", "validValues": ["1Gi", "2Gi", "4Gi"]}, None),
+        "request-over-max-sharing-policy": row(
+            "9Gi", {"default": "1Gi", "validRange": {"min": "1Gi", "max": "8Gi"}}, None
         ),
-        pytest.param("100Mi", {"default": "1Gi", "validRange": {"min": "1Gi"}}, "1Gi", id="below the least"),
-        pytest.param(
-            "3Gi", {"default": "1Gi", "validValues": ["1Gi", "2Gi", "4Gi"]}, "4Gi", id="valid-values-policy-round-up"
-        ),
-        pytest.param("2Gi", {"default": "1Gi", "validValues": ["1Gi", "2Gi", "4Gi"]}, "2Gi", id="a valid value"),
-        pytest.param(
-            "5Gi", {"default": "1Gi", "validValues": ["1Gi", "2Gi", "4Gi"]}, None, id="beyond the valid values"
-        ),
-        pytest.param(
-            "9Gi",
-            {"default": "1Gi", "validRange": {"min": "1Gi", "max": "8Gi"}},
-            None,
-            id="request-over-max-sharing-policy",
-        ),
-        pytest.param("17Gi", None, None, id="exceeded-consumable-capacity-request"),
-        pytest.param("3Gi", None, "3Gi", id="without-policy-with-capacity-request"),
-    ],
+        "exceeded-consumable-capacity-request": row("17Gi", None, None),
+        "without-policy-with-capacity-request": row("3Gi", None, "3Gi"),
+    },
 )
 def test_consumed_capacity(wanted: str, policy: JSON | None, consumed: str | None) -> None:
     capacity = {"memory": {"value": "16Gi"} | ({"requestPolicy": policy} if policy else {})}

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pytest
 
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
@@ -16,6 +15,7 @@ from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.plugins.dynamic_resources import UNKNOWN, DynamicResources, DynamicResourcesState
 from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import claim_for, classes_by_resource, special_claim
+from tests.cases import cases, row
 from tests.objects import raw_node
 from tests.podrules.scheduling.scheduler.plugins.building_devices import (
     DRIVER,
@@ -47,54 +47,43 @@ def judge(context: CycleContext) -> tuple[DynamicResourcesState, list[str]]:
     return found.state, ["".join(verdicts.reasons(row)) for row in range(len(context.table))]
 
 
-@pytest.mark.parametrize(
-    ("pod", "claims", "reason"),
-    [
-        pytest.param(make_claiming_pod(), [], "", id="empty"),
-        pytest.param(make_claiming_pod("my-claim"), [make_claim()], "", id="claim-reference"),
-        pytest.param(
+@cases(
+    "pod, claims, reason",
+    {
+        "empty": row(make_claiming_pod(), [], ""),
+        "claim-reference": row(make_claiming_pod("my-claim"), [make_claim()], ""),
+        "claim-template": row(
             make_claiming_pod(template_claims={"gpu": "template"}, statuses={"gpu": "my-claim"}),
             [make_claim(ownerReferences=OWNED)],
             "",
-            id="claim-template",
         ),
-        pytest.param(
+        "missing-claim": row(
             make_claiming_pod(template_claims={"gpu": "template"}),
             [],
             'pod "default/my-pod": ResourceClaim not created yet',
-            id="missing-claim",
         ),
-        pytest.param(
-            make_claiming_pod(template_claims={"gpu": "template"}, statuses={"gpu": None}),
-            [],
-            "",
-            id="no claim is needed",
+        "no claim is needed": row(
+            make_claiming_pod(template_claims={"gpu": "template"}, statuses={"gpu": None}), [], ""
         ),
-        pytest.param(
-            make_claiming_pod("my-claim"),
-            [],
-            'could not find ResourceClaim "default/my-claim"',
-            id="claim does not exist",
+        "claim does not exist": row(
+            make_claiming_pod("my-claim"), [], 'could not find ResourceClaim "default/my-claim"'
         ),
-        pytest.param(
+        "deleted-claim": row(
             make_claiming_pod("my-claim"),
             [make_claim(deletionTimestamp="2026-01-01T00:00:00Z")],
             'resourceclaim "my-claim" is being deleted',
-            id="deleted-claim",
         ),
-        pytest.param(
+        "wrong-claim": row(
             make_claiming_pod(template_claims={"gpu": "template"}, statuses={"gpu": "my-claim"}),
             [make_claim()],
             "ResourceClaim default/my-claim was not created for Pod default/my-pod (Pod is not owner)",
-            id="wrong-claim",
         ),
-        pytest.param(
+        "neither name nor template": row(
             make_claiming_pod(template_claims={"gpu": None}),
             [],
             'pod "default/my-pod", spec.resourceClaim "gpu": none of the supported fields are set',
-            id="neither name nor template",
         ),
-    ],
+    },
 )
 def test_pre_enqueue(pod: Pod, claims: list[JSON], reason: str) -> None:
     context = make_context(pod, claims=claims)
@@ -112,25 +101,21 @@ def test_pod_without_claims_is_skipped() -> None:
     assert PLUGIN.score(context, None, np.array([0], np.int32)).tolist() == [0]
 
 
-@pytest.mark.parametrize(
-    ("request_", "code", "reason"),
-    [
-        pytest.param(
+@cases(
+    "request_, code, reason",
+    {
+        "missing-class": row(
             make_request(device_class="nope"),
             Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
             "request req-0: device class nope does not exist",
-            id="missing-class",
         ),
-        pytest.param(
-            make_request(device_class=""), Code.ERROR, "request req-0: unsupported request type", id="no class"
-        ),
-        pytest.param(
+        "no class": row(make_request(device_class=""), Code.ERROR, "request req-0: unsupported request type"),
+        "unknown request type": row(
             {"name": "req-0"},
             Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
             "resource claim default/my-claim, request req-0: unknown request type",
-            id="unknown request type",
         ),
-    ],
+    },
 )
 def test_pre_filter_checks_requests(request_: JSON, code: Code, reason: str) -> None:
     status = PLUGIN.pre_filter(
@@ -139,32 +124,29 @@ def test_pre_filter_checks_requests(request_: JSON, code: Code, reason: str) -> 
     assert (status.code, status.reasons) == (code, (reason,))
 
 
-@pytest.mark.parametrize(
-    ("claims", "slices", "reason"),
-    [
-        pytest.param([make_claim()], [], "cannot allocate all claims", id="no-resources"),
-        pytest.param([make_claim()], [make_slice("device-1")], "", id="with-resources"),
-        pytest.param([make_claim(allocated=["device-1"], node="node-2")], [], NOT_AVAILABLE, id="wrong-topology"),
-        pytest.param([make_claim(allocated=["device-1"], node="node-1")], [], "", id="good-topology"),
-        pytest.param(
+@cases(
+    "claims, slices, reason",
+    {
+        "no-resources": row([make_claim()], [], "cannot allocate all claims"),
+        "with-resources": row([make_claim()], [make_slice("device-1")], ""),
+        "wrong-topology": row([make_claim(allocated=["device-1"], node="node-2")], [], NOT_AVAILABLE),
+        "good-topology": row([make_claim(allocated=["device-1"], node="node-1")], [], ""),
+        "exhausted-resources-in-informer-cache": row(
             [make_claim(), make_claim("other", allocated=["device-1"])],
             [make_slice("device-1")],
             "cannot allocate all claims",
-            id="exhausted-resources-in-informer-cache",
         ),
-        pytest.param(
+        "structured-ignore-allocated-admin-access": row(
             [make_claim(), make_claim("other", allocated=[{"device": "device-1", "adminAccess": True}])],
             [make_slice("device-1")],
             "",
-            id="structured-ignore-allocated-admin-access",
         ),
-        pytest.param(
+        "claim-parameters-CEL-runtime-error": row(
             [make_claim("my-claim", make_request(selector=f'device.attributes["{DRIVER}"].nope'))],
             [make_slice("device-1")],
             f"claim default/my-claim: {NO_SUCH_KEY}: nope. {GUARD_IT}",
-            id="claim-parameters-CEL-runtime-error",
         ),
-    ],
+    },
 )
 def test_filter(claims: list[JSON], slices: list[JSON], reason: str) -> None:
     _, reasons = judge(make_context(make_claiming_pod("my-claim"), claims=claims, slices=slices))
@@ -198,16 +180,16 @@ def bound(*, status: str = "", condition: str = "Ready", timestamp: str | None =
     return make_claim(allocated=[result], devices=devices, timestamp=timestamp)
 
 
-@pytest.mark.parametrize(
-    ("claim", "reason"),
-    [
-        pytest.param(bound(status="True"), "", id="bound-claim-with-succeeded-binding-conditions"),
-        pytest.param(bound(status="True", condition="Failed"), NOT_AVAILABLE, id="bound-claim-with-failed-binding"),
-        pytest.param(bound(timestamp="2026-05-31T23:00:00Z"), NOT_AVAILABLE, id="bound-claim-with-timed-out-binding"),
-        pytest.param(bound(timestamp="2026-05-31T23:59:00Z"), "", id="still within the timeout"),
-        pytest.param(bound(status="False"), "", id="no timestamp, no timeout"),
-        pytest.param(make_claim(allocated=["device-1"]), "", id="bound-claim-without-binding-conditions"),
-    ],
+@cases(
+    "claim, reason",
+    {
+        "bound-claim-with-succeeded-binding-conditions": row(bound(status="True"), ""),
+        "bound-claim-with-failed-binding": row(bound(status="True", condition="Failed"), NOT_AVAILABLE),
+        "bound-claim-with-timed-out-binding": row(bound(timestamp="2026-05-31T23:00:00Z"), NOT_AVAILABLE),
+        "still within the timeout": row(bound(timestamp="2026-05-31T23:59:00Z"), ""),
+        "no timestamp, no timeout": row(bound(status="False"), ""),
+        "bound-claim-without-binding-conditions": row(make_claim(allocated=["device-1"]), ""),
+    },
 )
 def test_binding_conditions(claim: JSON, reason: str) -> None:
     assert judge(make_context(make_claiming_pod("my-claim"), claims=[claim]))[1] == [reason]
@@ -223,10 +205,7 @@ def test_binding_timeout_is_unknown_without_the_time() -> None:
 
 def test_single_claim_prioritized_list_scoring() -> None:
     request = make_request(first_available=[make_request("subreq-0", count=2), make_request("subreq-1")])
-    slices = [
-        make_slice("device-1"),
-        make_slice("device-1", "device-2", name="slice-2", pool="pool-2", node="node-2"),
-    ]
+    slices = [make_slice("device-1"), make_slice("device-1", "device-2", name="slice-2", pool="pool-2", node="node-2")]
     context = make_context(
         make_claiming_pod("my-claim"),
         nodes=["node-1", "node-2"],
@@ -253,16 +232,14 @@ def test_mix_of_allocated_and_unallocated_claims() -> None:
 EXTENDED = [make_class("gpu", extended_resource="example.com/gpu")]
 
 
-@pytest.mark.parametrize(
-    ("allocatable", "slices", "reason"),
-    [
-        pytest.param({"example.com/gpu": "1"}, [], "", id="extended-resource-name-with-node-resource"),
-        pytest.param(
-            {"example.com/gpu": "0"}, [make_slice("device-1")], "", id="extended-resource-name-with-zero-allocatable"
-        ),
-        pytest.param({}, [], "cannot allocate all claims", id="extended-resource-name-no-resource"),
-        pytest.param({}, [make_slice("device-1")], "", id="extended-resource-name-with-resources"),
-    ],
+@cases(
+    "allocatable, slices, reason",
+    {
+        "extended-resource-name-with-node-resource": row({"example.com/gpu": "1"}, [], ""),
+        "extended-resource-name-with-zero-allocatable": row({"example.com/gpu": "0"}, [make_slice("device-1")], ""),
+        "extended-resource-name-no-resource": row({}, [], "cannot allocate all claims"),
+        "extended-resource-name-with-resources": row({}, [make_slice("device-1")], ""),
+    },
 )
 def test_extended_resources(allocatable: Mapping[str, str], slices: list[JSON], reason: str) -> None:
     node = raw_node("node-1", allocatable=allocatable)
@@ -293,35 +270,27 @@ def container(name: str, amount: str, **fields: Any) -> JSON:
     return {"name": name, "resources": {"requests": {"example.com/gpu": amount, "cpu": "1"}}, **fields}
 
 
-@pytest.mark.parametrize(
-    ("inits", "containers", "expected"),
-    [
-        pytest.param([], [container("a", "1")], {"container-0-request-1": 1}, id="one resource match"),
-        pytest.param(
-            [],
-            [container("a", "1"), container("b", "2")],
-            {"container-0-request-1": 1, "container-1-request-1": 2},
-            id="two containers match",
+@cases(
+    "inits, containers, expected",
+    {
+        "one resource match": row([], [container("a", "1")], {"container-0-request-1": 1}),
+        "two containers match": row(
+            [], [container("a", "1"), container("b", "2")], {"container-0-request-1": 1, "container-1-request-1": 2}
         ),
-        pytest.param(
-            [container("i", "3")],
-            [container("a", "1")],
-            {"container-0-request-1": 2, "container-1-request-1": 1},
-            id="one init container, one regular container",
+        "one init container, one regular container": row(
+            [container("i", "3")], [container("a", "1")], {"container-0-request-1": 2, "container-1-request-1": 1}
         ),
-        pytest.param(
+        "two init containers, one regular container": row(
             [container("i", "3"), container("j", "4")],
             [container("a", "1")],
             {"container-1-request-1": 3, "container-2-request-1": 1},
-            id="two init containers, one regular container",
         ),
-        pytest.param(
+        "an init container uses what later containers have, not what a sidecar before it has": row(
             [container("s", "1", restartPolicy="Always"), container("i", "2")],
             [container("a", "2")],
             {"container-0-request-1": 1, "container-2-request-1": 2},
-            id="an init container uses what later containers have, not what a sidecar before it has",
         ),
-    ],
+    },
 )
 def test_create_requests(inits: list[JSON], containers: list[JSON], expected: dict[str, int]) -> None:
     pod = make_claiming_pod(init_containers=inits, containers=containers)
@@ -331,12 +300,12 @@ def test_create_requests(inits: list[JSON], containers: list[JSON], expected: di
     assert found == expected
 
 
-@pytest.mark.parametrize(
-    ("ages", "wins"),
-    [
-        pytest.param(("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"), "b", id="newer class"),
-        pytest.param(("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"), "a", id="same age: lower name"),
-    ],
+@cases(
+    "ages, wins",
+    {
+        "newer class": row(("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"), "b"),
+        "same age: lower name": row(("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"), "a"),
+    },
 )
 def test_classes_with_the_same_extended_resource(ages: tuple[str, str], wins: str) -> None:
     classes = [make_class(name, extended_resource="example.com/gpu") for name in "ab"]

@@ -10,6 +10,7 @@ import pytest
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.answers import Code, Status
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources
+from tests.cases import cases, row
 from tests.features import around
 from tests.podrules.scheduling.scheduler.plugins.building_devices import (
     make_claim,
@@ -52,18 +53,16 @@ def test_pod_that_pre_filter_rejected() -> None:
     assert post_filter(make_claiming_pod("missing"), [], [], features=UNTIL_1_36) == "no new claims to deallocate"
 
 
-@pytest.mark.parametrize(
-    ("claim", "unavailable", "expected"),
-    [
-        pytest.param(ELSEWHERE, [0], "deallocation of ResourceClaim completed", id="wrong-topology"),
-        pytest.param(
-            reserved(ELSEWHERE, "1234"), [0], "deallocation of ResourceClaim completed", id="reserved for the pod"
-        ),
-        pytest.param(reserved(ELSEWHERE, "other"), [0], "", id="reserved for another pod"),
-        pytest.param(reserved(ELSEWHERE, "1234", "other"), [0], "", id="reserved for another pod, too"),
-        pytest.param(ELSEWHERE, [], "", id="others rejected the node before"),
-        pytest.param(make_claim(), [], "", id="a claim without an allocation"),
-    ],
+@cases(
+    "claim, unavailable, expected",
+    {
+        "wrong-topology": row(ELSEWHERE, [0], "deallocation of ResourceClaim completed"),
+        "reserved for the pod": row(reserved(ELSEWHERE, "1234"), [0], "deallocation of ResourceClaim completed"),
+        "reserved for another pod": row(reserved(ELSEWHERE, "other"), [0], ""),
+        "reserved for another pod, too": row(reserved(ELSEWHERE, "1234", "other"), [0], ""),
+        "others rejected the node before": row(ELSEWHERE, [], ""),
+        "a claim without an allocation": row(make_claim(), [], ""),
+    },
 )
 def test_claims(claim: JSON, unavailable: Sequence[int], expected: str) -> None:
     assert post_filter(make_claiming_pod("my-claim"), [claim], unavailable) == expected

@@ -12,6 +12,7 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.resource import Device
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import AllocationError, UnknownAnswer
 from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import SelectorCache, compile_selector
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_devices import make_device
 
 DEVICE = make_device(
@@ -84,29 +85,26 @@ def test_true(expression: str) -> None:
     assert matches(expression)
 
 
-@pytest.mark.parametrize(
-    ("expression", "problem"),
-    [
-        pytest.param(f'{D}.nope == "x"', "no such key: nope", id="missing attribute"),
-        pytest.param('device.attributes["other"].name == "x"', "no such key: name", id="missing domain"),
-        pytest.param(f"!{D}.first || {D}.second", "no such key: first", id="of two failures the first"),
-        pytest.param(
-            f"{D}.nope || {D}.?nope.hasValue()",
-            "no such key: nope",
-            id="missing attribute before one that may be missing",
+@cases(
+    "expression, problem",
+    {
+        "missing attribute": row(f'{D}.nope == "x"', "no such key: nope"),
+        "missing domain": row('device.attributes["other"].name == "x"', "no such key: name"),
+        "of two failures the first": row(f"!{D}.first || {D}.second", "no such key: first"),
+        "missing attribute before one that may be missing": row(
+            f"{D}.nope || {D}.?nope.hasValue()", "no such key: nope"
         ),
-        pytest.param(f"{D}.name > 3", "no such overload", id="types that have no order"),
-        pytest.param(f"{D}.name && true", "no such overload", id="a word is not true"),
-        pytest.param(f"1 / ({D}.count - 3) == 1", "division by zero", id="division"),
-        pytest.param(f"1 % ({D}.count - 3) == 1", "modulus by zero", id="modulus"),
-        pytest.param("[1][5] == 1", "index out of bounds: 5", id="index"),
-        pytest.param(
+        "types that have no order": row(f"{D}.name > 3", "no such overload"),
+        "a word is not true": row(f"{D}.name && true", "no such overload"),
+        "division": row(f"1 / ({D}.count - 3) == 1", "division by zero"),
+        "modulus": row(f"1 % ({D}.count - 3) == 1", "modulus by zero"),
+        "index": row("[1][5] == 1", "index out of bounds: 5"),
+        "result is a word": row(
             f"{D}.name",
             "CEL result of type string could not be converted to bool:"
             " unsupported native conversion from string to 'bool'",
-            id="result is a word",
         ),
-    ],
+    },
 )
 def test_fails_as_upstream(expression: str, problem: str) -> None:
     with pytest.raises(AllocationError) as caught:
@@ -114,43 +112,43 @@ def test_fails_as_upstream(expression: str, problem: str) -> None:
     assert str(caught.value) == problem
 
 
-@pytest.mark.parametrize(
+@cases(
     "expression",
-    [
-        pytest.param(f'{D}.?name == "fish"', id="optional without a default"),
-        pytest.param(f'[{D}][0].?name.orValue("") == "fish"', id="optional of anything but a domain"),
-        pytest.param(f'{D}[?"name"].orValue("") == "fish"', id="optional index"),
-        pytest.param(f'{D}[?"name"].hasValue()', id="optional index that has a value"),
-        pytest.param(f"{D}.?name.?first.hasValue()", id="optional of an optional"),
-        pytest.param(f"[{D}][0].?name.hasValue()", id="whether anything but a domain has a value"),
-        pytest.param(f"{D}.?name.hasValue(true)", id="hasValue with an argument"),
-        pytest.param(f"{D}.?name.hasValue", id="hasValue that is not called"),
-        pytest.param(f"{D}.name.hasValue()", id="hasValue of what is not optional"),
-        pytest.param(f'{D}.name.orValue("cat") == "fish"', id="orValue of what is not optional"),
-        pytest.param("device.attributes.other.name.value() == 1", id="value of what is not optional"),
-        pytest.param(f"{D}.?name.hasValue().hasValue()", id="hasValue of hasValue"),
-        pytest.param(f"{D}.?name.hasValue().orValue(1)", id="orValue of hasValue"),
-        pytest.param(f"{D}.?name.orValue()", id="orValue without a default"),
-        pytest.param(f'{D}.?name.value() == "fish"', id="another function of optional values"),
-        pytest.param('"a" in device.attributes', id="attributes as a whole"),
-        pytest.param('"a" in device.attributes && device.driver != ""', id="attributes as a whole before a name"),
-        pytest.param("size(device.capacity) > 0", id="capacity as a whole"),
-        pytest.param("[device].exists(d, d.driver == '')", id="device as a whole"),
-        pytest.param('ip("10.0.0.1").family() == 4', id="a library that is not there"),
-        pytest.param(f'{D}.nope == 1 || cidr("x") == 1', id="unknown beside a failure"),
-        pytest.param(f"{DIGITS}.exists(d, {NESTED})", id="four nested macros"),
-        pytest.param(f"{D}.all(a, {D}.all(b, {D}.all(c, {D}.all(d, a != b + c + d))))", id="over a whole domain"),
-        pytest.param(f"[[1]]{'.map(x, x + x)' * 40}.size() == 1", id="a list that doubles forty times"),
-        pytest.param(f"{'(' * 4_000}true{')' * 4_000}", id="deep parentheses"),
-        pytest.param(f"{D}.name ==", id="not an expression"),
-        pytest.param(f"cel.bind(d, {D})", id="cel.bind with two arguments"),
-        pytest.param(f"cel.bind(x, {D}, [1].exists(x, x == 1))", id="cel.bind and a macro of the same name"),
-        pytest.param(f"{D}.count", id="result is a number"),
-        pytest.param('semver("v1", true).major() == 1', id="normalised version"),
-        pytest.param('dyn({"quantity":"5e0"}).isInteger()', id="a map that is no quantity"),
-        pytest.param('dyn({"semver":"1.2.3"}).isLessThan(semver("2.0.0"))', id="a map that is no version"),
-        pytest.param(f'semver("{"9" * 5000}.0.0").major() > 1', id="a number that is too long"),
-    ],
+    {
+        "optional without a default": row(f'{D}.?name == "fish"'),
+        "optional of anything but a domain": row(f'[{D}][0].?name.orValue("") == "fish"'),
+        "optional index": row(f'{D}[?"name"].orValue("") == "fish"'),
+        "optional index that has a value": row(f'{D}[?"name"].hasValue()'),
+        "optional of an optional": row(f"{D}.?name.?first.hasValue()"),
+        "whether anything but a domain has a value": row(f"[{D}][0].?name.hasValue()"),
+        "hasValue with an argument": row(f"{D}.?name.hasValue(true)"),
+        "hasValue that is not called": row(f"{D}.?name.hasValue"),
+        "hasValue of what is not optional": row(f"{D}.name.hasValue()"),
+        "orValue of what is not optional": row(f'{D}.name.orValue("cat") == "fish"'),
+        "value of what is not optional": row("device.attributes.other.name.value() == 1"),
+        "hasValue of hasValue": row(f"{D}.?name.hasValue().hasValue()"),
+        "orValue of hasValue": row(f"{D}.?name.hasValue().orValue(1)"),
+        "orValue without a default": row(f"{D}.?name.orValue()"),
+        "another function of optional values": row(f'{D}.?name.value() == "fish"'),
+        "attributes as a whole": row('"a" in device.attributes'),
+        "attributes as a whole before a name": row('"a" in device.attributes && device.driver != ""'),
+        "capacity as a whole": row("size(device.capacity) > 0"),
+        "device as a whole": row("[device].exists(d, d.driver == '')"),
+        "a library that is not there": row('ip("10.0.0.1").family() == 4'),
+        "unknown beside a failure": row(f'{D}.nope == 1 || cidr("x") == 1'),
+        "four nested macros": row(f"{DIGITS}.exists(d, {NESTED})"),
+        "over a whole domain": row(f"{D}.all(a, {D}.all(b, {D}.all(c, {D}.all(d, a != b + c + d))))"),
+        "a list that doubles forty times": row(f"[[1]]{'.map(x, x + x)' * 40}.size() == 1"),
+        "deep parentheses": row(f"{'(' * 4_000}true{')' * 4_000}"),
+        "not an expression": row(f"{D}.name =="),
+        "cel.bind with two arguments": row(f"cel.bind(d, {D})"),
+        "cel.bind and a macro of the same name": row(f"cel.bind(x, {D}, [1].exists(x, x == 1))"),
+        "result is a number": row(f"{D}.count"),
+        "normalised version": row('semver("v1", true).major() == 1'),
+        "a map that is no quantity": row('dyn({"quantity":"5e0"}).isInteger()'),
+        "a map that is no version": row('dyn({"semver":"1.2.3"}).isLessThan(semver("2.0.0"))'),
+        "a number that is too long": row(f'semver("{"9" * 5000}.0.0").major() > 1'),
+    },
 )
 def test_unknown(expression: str) -> None:
     with pytest.raises(UnknownAnswer):

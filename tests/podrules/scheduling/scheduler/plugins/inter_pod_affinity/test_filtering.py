@@ -16,6 +16,7 @@ from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import (
     REASON_ANTI_AFFINITY,
     REASON_EXISTING_ANTI_AFFINITY,
 )
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import (
     affinity_pod,
     labelled_node,
@@ -48,40 +49,27 @@ AWAY_FROM_VIRUS = term("node", "service in antivirusscan,value2")
 AWAY_FROM_SCAN = term("zone", "service in securityscan,value2")
 
 
-@pytest.mark.parametrize(
-    ("pod", "pods", "expected"),
-    [
-        pytest.param(
-            affinity_pod(),
-            [],
-            SKIP,
-            id="A pod that has no required pod affinity scheduling rules, a node with no existing pods",
+@cases(
+    "pod, pods, expected",
+    {
+        "A pod that has no required pod affinity scheduling rules, a node with no existing pods": row(
+            affinity_pod(), [], SKIP
         ),
-        pytest.param(
-            affinity_pod(S1, near=[NEAR_SCAN]),
-            [SCANNER],
-            SUCCESS,
-            id="satisfies PodAffinity using In operator that matches the existing pod",
+        "satisfies PodAffinity using In operator that matches the existing pod": row(
+            affinity_pod(S1, near=[NEAR_SCAN]), [SCANNER], SUCCESS
         ),
-        pytest.param(
-            affinity_pod(S1, near=[term("region", "service notin securityscan3,value3")]),
-            [SCANNER],
-            SUCCESS,
-            id="satisfies PodAffinity using not in operator in labelSelector that matches the existing pod",
+        "satisfies PodAffinity using not in operator in labelSelector that matches the existing pod": row(
+            affinity_pod(S1, near=[term("region", "service notin securityscan3,value3")]), [SCANNER], SUCCESS
         ),
-        pytest.param(
+        "Does not satisfy the PodAffinity with labelSelector because of diff Namespace": row(
             affinity_pod(S1, near=[term("", "service in securityscan,value2", namespaces=["DiffNameSpace"])]),
             [affinity_pod(SCAN, node="node1", namespace="ns")],
             AFFINITY,
-            id="Does not satisfy the PodAffinity with labelSelector because of diff Namespace",
         ),
-        pytest.param(
-            affinity_pod(SCAN, near=[term("", "service in antivirusscan,value2")]),
-            [SCANNER],
-            AFFINITY,
-            id="Doesn't satisfy the PodAffinity because of unmatching labelSelector with the existing pod",
+        "Doesn't satisfy the PodAffinity because of unmatching labelSelector with the existing pod": row(
+            affinity_pod(SCAN, near=[term("", "service in antivirusscan,value2")]), [SCANNER], AFFINITY
         ),
-        pytest.param(
+        "satisfies the PodAffinity with different label Operators in multiple terms": row(
             affinity_pod(
                 S1,
                 near=[
@@ -91,9 +79,8 @@ AWAY_FROM_SCAN = term("zone", "service in securityscan,value2")
             ),
             [SCANNER],
             SUCCESS,
-            id="satisfies the PodAffinity with different label Operators in multiple terms",
         ),
-        pytest.param(
+        "The labelSelector requirements(items of matchExpressions) are ANDed": row(
             affinity_pod(
                 S1,
                 near=[
@@ -103,93 +90,72 @@ AWAY_FROM_SCAN = term("zone", "service in securityscan,value2")
             ),
             [SCANNER],
             AFFINITY,
-            id="The labelSelector requirements(items of matchExpressions) are ANDed",
         ),
-        pytest.param(
-            affinity_pod(S1, near=[NEAR_SCAN], away=[AWAY_FROM_VIRUS]),
-            [SCANNER],
-            SUCCESS,
-            id="satisfies the PodAffinity and PodAntiAffinity with the existing pod",
+        "satisfies the PodAffinity and PodAntiAffinity with the existing pod": row(
+            affinity_pod(S1, near=[NEAR_SCAN], away=[AWAY_FROM_VIRUS]), [SCANNER], SUCCESS
         ),
-        pytest.param(
+        "satisfies the PodAffinity and PodAntiAffinity and PodAntiAffinity symmetry with the existing pod": row(
             affinity_pod(S1, near=[NEAR_SCAN], away=[AWAY_FROM_VIRUS]),
             [affinity_pod(SCAN, node="node1", away=[AWAY_FROM_VIRUS])],
             SUCCESS,
-            id="satisfies the PodAffinity and PodAntiAffinity and PodAntiAffinity symmetry with the existing pod",
         ),
-        pytest.param(
-            affinity_pod(S1, near=[NEAR_SCAN], away=[AWAY_FROM_SCAN]),
-            [SCANNER],
-            ANTI_AFFINITY,
-            id="satisfies the PodAffinity but doesn't satisfy the PodAntiAffinity with the existing pod",
+        "satisfies the PodAffinity but doesn't satisfy the PodAntiAffinity with the existing pod": row(
+            affinity_pod(S1, near=[NEAR_SCAN], away=[AWAY_FROM_SCAN]), [SCANNER], ANTI_AFFINITY
         ),
-        pytest.param(
+        "satisfies the PodAffinity and PodAntiAffinity but doesn't satisfy PodAntiAffinity symmetry": row(
             affinity_pod(SCAN, near=[NEAR_SCAN], away=[AWAY_FROM_VIRUS]),
             [affinity_pod(SCAN, node="node1", away=[AWAY_FROM_SCAN])],
             EXISTING,
-            id="satisfies the PodAffinity and PodAntiAffinity but doesn't satisfy PodAntiAffinity symmetry",
         ),
-        pytest.param(
+        "pod matches its own Label in PodAffinity and that matches the existing pod Labels": row(
             affinity_pod(SCAN, near=[term("region", "service notin securityscan,value2")]),
             [affinity_pod(SCAN, node="node2")],
             AFFINITY,
-            id="pod matches its own Label in PodAffinity and that matches the existing pod Labels",
         ),
-        pytest.param(
-            affinity_pod(SCAN),
-            [affinity_pod(SCAN, node="node1", away=[AWAY_FROM_SCAN])],
-            EXISTING,
-            id="PodAntiAffinity from existing pod is respected when pod has no AntiAffinity constraints: not satisfied",
+        "PodAntiAffinity from existing pod is respected when pod has no AntiAffinity constraints: not satisfied": row(
+            affinity_pod(SCAN), [affinity_pod(SCAN, node="node1", away=[AWAY_FROM_SCAN])], EXISTING
         ),
-        pytest.param(
+        "PodAntiAffinity from existing pod is respected when pod has no AntiAffinity constraints: satisfied": row(
             affinity_pod(SCAN),
             [affinity_pod(SCAN, node="node1", away=[term("zone", "service notin securityscan,value2")])],
             SKIP,
-            id="PodAntiAffinity from existing pod is respected when pod has no AntiAffinity constraints: satisfied",
         ),
-        pytest.param(
+        "satisfies the PodAntiAffinity with existing pod but not PodAntiAffinity symmetry with incoming pod": row(
             affinity_pod(SCAN, away=[term("region", "service"), term("region", "security")]),
             [affinity_pod(S1, node="node1", away=[term("zone", "security")])],
             ANTI_AFFINITY,
-            id="satisfies the PodAntiAffinity with existing pod but not PodAntiAffinity symmetry with incoming pod",
         ),
-        pytest.param(
+        "PodAntiAffinity symmetry check a1: incoming pod and existing pod partially match each other": row(
             affinity_pod(SCAN, away=[term("zone", "service"), term("zone", "security")]),
             [affinity_pod(S1, node="node1", away=[term("zone", "security")])],
             ANTI_AFFINITY,
-            id="PodAntiAffinity symmetry check a1: incoming pod and existing pod partially match each other",
         ),
-        pytest.param(
+        "PodAntiAffinity symmetry check a2: incoming pod and existing pod partially match each other": row(
             affinity_pod(S1, away=[term("zone", "security")]),
             [affinity_pod(SCAN, node="node1", away=[term("zone", "service"), term("zone", "security")])],
             EXISTING,
-            id="PodAntiAffinity symmetry check a2: incoming pod and existing pod partially match each other",
         ),
-        pytest.param(
+        "PodAntiAffinity symmetry check b1: incoming pod and existing pod partially match each other": row(
             affinity_pod({"abc": "", "xyz": ""}, away=[term("zone", "abc"), term("zone", "def")]),
             [affinity_pod({"def": "", "xyz": ""}, node="node1", away=[term("zone", "abc"), term("zone", "def")])],
             ANTI_AFFINITY,
-            id="PodAntiAffinity symmetry check b1: incoming pod and existing pod partially match each other",
         ),
-        pytest.param(
+        "PodAntiAffinity symmetry check b2: incoming pod and existing pod partially match each other": row(
             affinity_pod({"def": "", "xyz": ""}, away=[term("zone", "abc"), term("zone", "def")]),
             [affinity_pod({"abc": "", "xyz": ""}, node="node1", away=[term("zone", "abc"), term("zone", "def")])],
             ANTI_AFFINITY,
-            id="PodAntiAffinity symmetry check b2: incoming pod and existing pod partially match each other",
         ),
-        pytest.param(
+        "affinity with NamespaceSelector": row(
             affinity_pod(S1, near=[term("region", "service in securityscan,value2", namespace_selector=TEAM1)]),
             [affinity_pod(SCAN, node="node1", namespace="subteam1.team1")],
             SUCCESS,
-            id="affinity with NamespaceSelector",
         ),
-        pytest.param(
+        "affinity with non-matching NamespaceSelector": row(
             affinity_pod(S1, near=[term("region", "service in securityscan,value2", namespace_selector=TEAM1)]),
             [affinity_pod(SCAN, node="node1", namespace="subteam1.team2")],
             AFFINITY,
-            id="affinity with non-matching NamespaceSelector",
         ),
-        pytest.param(
+        "anti-affinity with matching NamespaceSelector": row(
             affinity_pod(
                 S1,
                 away=[term("zone", "service in securityscan,value2", namespace_selector=TEAM1)],
@@ -197,9 +163,8 @@ AWAY_FROM_SCAN = term("zone", "service in securityscan,value2")
             ),
             [affinity_pod(SCAN, node="node1", namespace="subteam2.team1")],
             ANTI_AFFINITY,
-            id="anti-affinity with matching NamespaceSelector",
         ),
-        pytest.param(
+        "anti-affinity with matching all NamespaceSelector": row(
             affinity_pod(
                 S1,
                 away=[term("zone", "service in securityscan,value2", namespace_selector=())],
@@ -207,9 +172,8 @@ AWAY_FROM_SCAN = term("zone", "service in securityscan,value2")
             ),
             [affinity_pod(SCAN, node="node1", namespace="subteam2.team1")],
             ANTI_AFFINITY,
-            id="anti-affinity with matching all NamespaceSelector",
         ),
-        pytest.param(
+        "anti-affinity with non-matching NamespaceSelector": row(
             affinity_pod(
                 S1,
                 away=[term("zone", "service in securityscan,value2", namespace_selector=TEAM1)],
@@ -217,33 +181,26 @@ AWAY_FROM_SCAN = term("zone", "service in securityscan,value2")
             ),
             [affinity_pod(SCAN, node="node1", namespace="subteam1.team2")],
             SUCCESS,
-            id="anti-affinity with non-matching NamespaceSelector",
         ),
-        pytest.param(
+        "a namespaceSelector that matches no labels at all selects every namespace": row(
             affinity_pod(S1, away=[term("zone", "service", namespace_selector=("team notin team1",))]),
             [affinity_pod(SCAN, node="node1", namespace="subteam1.team1")],
             ANTI_AFFINITY,
-            id="a namespaceSelector that matches no labels at all selects every namespace",
         ),
-        pytest.param(
+        "an existing pod's namespaceSelector is asked about the namespace's labels": row(
             affinity_pod(SCAN, namespace="subteam1.team2"),
             [affinity_pod(node="node1", away=[term("zone", "service", namespace_selector=("team notin team1",))])],
             EXISTING,
-            id="an existing pod's namespaceSelector is asked about the namespace's labels",
         ),
-        pytest.param(
+        "an existing pod's namespaceSelector that does not match": row(
             affinity_pod(SCAN, namespace="subteam1.team1"),
             [affinity_pod(node="node1", away=[term("zone", "service", namespace_selector=("team notin team1",))])],
             SKIP,
-            id="an existing pod's namespaceSelector that does not match",
         ),
-        pytest.param(
-            affinity_pod(SCAN, near=[term("region")]),
-            [SCANNER],
-            AFFINITY,
-            id="a term without labelSelector selects no pod, not even the pod itself",
+        "a term without labelSelector selects no pod, not even the pod itself": row(
+            affinity_pod(SCAN, near=[term("region")]), [SCANNER], AFFINITY
         ),
-    ],
+    },
 )
 def test_required_affinity_single_node(pod: Pod, pods: Sequence[Pod], expected: Status) -> None:
     found = statuses(InterPodAffinity(), make_context(pod, [NODE], pods, snapshot=NAMESPACES))
@@ -290,59 +247,52 @@ SERIES = affinity_pod(
 TERM_MATCH = "only when labelSelector and topologyKey both match, it's counted as a single term match - case when"
 
 
-@pytest.mark.parametrize(
-    ("pod", "pods", "nodes", "expected"),
-    [
-        pytest.param(
+@cases(
+    "pod, pods, nodes, expected",
+    {
+        "A pod can be scheduled onto all the nodes that have the same topology key & label value": row(
             affinity_pod(near=[term("region", "foo in bar")]),
             [affinity_pod({"foo": "bar"}, node="nodeA")],
             REGIONS,
             [SUCCESS, SUCCESS, AFFINITY],
-            id="A pod can be scheduled onto all the nodes that have the same topology key & label value",
         ),
-        pytest.param(
+        "The first pod of the collection should not be blocked from being scheduled onto any node": row(
             SERIES,
             [affinity_pod({"foo": "bar"}, node="nodeA")],
             [labelled_node("nodeA", zone="az1"), labelled_node("nodeB", zone="az2")],
             [SUCCESS, SUCCESS],
-            id="The first pod of the collection should not be blocked from being scheduled onto any node",
         ),
-        pytest.param(
+        "The first pod of the collection only on nodes labelled with the requested topology keys": row(
             SERIES,
             [affinity_pod({"foo": "bar"}, node="nodeA")],
             [labelled_node("nodeA", zoneLabel="az1"), labelled_node("nodeB", zoneLabel="az2")],
             [AFFINITY, AFFINITY],
-            id="The first pod of the collection only on nodes labelled with the requested topology keys",
         ),
-        pytest.param(
+        "A pod that only some of its terms select is the first of no collection": row(
             affinity_pod({"foo": "bar"}, near=[term("zone", "foo in bar"), term("zone", "service in securityscan")]),
             [],
             TWO_ZONES,
             [AFFINITY, AFFINITY],
-            id="A pod that only some of its terms select is the first of no collection",
         ),
-        pytest.param(
+        "NodeA and nodeB have same topologyKey and label value: the pod can not be scheduled onto either": row(
             affinity_pod(away=[AWAY_FROM_ABC]),
             [affinity_pod({"foo": "abc"}, node="nodeA")],
             SAME_ZONE,
             [ANTI_AFFINITY, ANTI_AFFINITY],
-            id="NodeA and nodeB have same topologyKey and label value: the pod can not be scheduled onto either",
         ),
-        pytest.param(
+        "anti-affinity matches a pod when any term of the anti-affinity rule matches a pod": row(
             affinity_pod(away=[AWAY_FROM_ABC, term("zone", "service in securityscan")]),
             [affinity_pod({"foo": "abc", "service": "securityscan"}, node="nodeA")],
             TWO_ZONES,
             [ANTI_AFFINITY, ANTI_AFFINITY],
-            id="anti-affinity matches a pod when any term of the anti-affinity rule matches a pod",
         ),
-        pytest.param(
+        "The pod can not be scheduled onto nodeA and nodeB but can be scheduled onto nodeC": row(
             affinity_pod(away=[AWAY_FROM_ABC]),
             [affinity_pod({"foo": "abc"}, node="nodeA")],
             REGIONS,
             [ANTI_AFFINITY, ANTI_AFFINITY, SUCCESS],
-            id="The pod can not be scheduled onto nodeA and nodeB but can be scheduled onto nodeC",
         ),
-        pytest.param(
+        "NodeC has an existing pod that match the inter pod affinity rule but in different namespace": row(
             affinity_pod({"foo": "123"}, away=[term("region", "foo in bar")], namespace="NS1"),
             [
                 affinity_pod({"foo": "bar"}, node="nodeA", namespace="NS1"),
@@ -350,23 +300,20 @@ TERM_MATCH = "only when labelSelector and topologyKey both match, it's counted a
             ],
             REGIONS,
             [ANTI_AFFINITY, ANTI_AFFINITY, SUCCESS],
-            id="NodeC has an existing pod that match the inter pod affinity rule but in different namespace",
         ),
-        pytest.param(
+        "existing pod's anti-affinity: a term with invalid topologyKey": row(
             affinity_pod({"foo": ""}),
             [affinity_pod(node="nodeA", away=[term("invalid-node-label", "foo")])],
             SAME_ZONE,
             SKIP,
-            id="existing pod's anti-affinity: a term with invalid topologyKey",
         ),
-        pytest.param(
+        "incoming pod's anti-affinity: even if labelSelector matches, we still check if topologyKey matches": row(
             affinity_pod(away=[term("invalid-node-label", "foo")]),
             [affinity_pod({"foo": ""}, node="nodeA")],
             SAME_ZONE,
             [SUCCESS, SUCCESS],
-            id="incoming pod's anti-affinity: even if labelSelector matches, we still check if topologyKey matches",
         ),
-        pytest.param(
+        "existing pod's anti-affinity: it violates each existingPod's terms on all nodes": row(
             affinity_pod(FOO_BAR),
             [
                 affinity_pod(node="nodeA", away=[term("zone", "foo")]),
@@ -374,44 +321,38 @@ TERM_MATCH = "only when labelSelector and topologyKey both match, it's counted a
             ],
             TWO_ZONES,
             [EXISTING, EXISTING],
-            id="existing pod's anti-affinity: it violates each existingPod's terms on all nodes",
         ),
-        pytest.param(
+        "incoming pod's anti-affinity: it at least violates one anti-affinity rule of existingPod": row(
             affinity_pod(away=[term("zone", "foo"), term("region", "bar")]),
             [affinity_pod({"foo": ""}, node="nodeA"), affinity_pod({"bar": ""}, node="nodeB")],
             TWO_ZONES,
             [ANTI_AFFINITY, ANTI_AFFINITY],
-            id="incoming pod's anti-affinity: it at least violates one anti-affinity rule of existingPod",
         ),
-        pytest.param(
+        f"existing pod's anti-affinity: {TERM_MATCH} one term has invalid topologyKey": row(
             affinity_pod(FOO_BAR),
             [affinity_pod(node="nodeA", away=[term("invalid-node-label", "foo"), term("zone", "bar")])],
             TWO_ZONES,
             [EXISTING, SUCCESS],
-            id=f"existing pod's anti-affinity: {TERM_MATCH} one term has invalid topologyKey",
         ),
-        pytest.param(
+        f"incoming pod's anti-affinity: {TERM_MATCH} one term has invalid topologyKey": row(
             affinity_pod(away=[term("invalid-node-label", "foo"), term("zone", "bar")]),
             [affinity_pod(FOO_BAR, node="nodeA")],
             TWO_ZONES,
             [ANTI_AFFINITY, SUCCESS],
-            id=f"incoming pod's anti-affinity: {TERM_MATCH} one term has invalid topologyKey",
         ),
-        pytest.param(
+        f"existing pod's anti-affinity: {TERM_MATCH} all terms have valid topologyKey": row(
             affinity_pod(FOO_BAR),
             [affinity_pod(node="nodeA", away=[term("region", "foo"), term("zone", "bar")])],
             TWO_ZONES,
             [EXISTING, EXISTING],
-            id=f"existing pod's anti-affinity: {TERM_MATCH} all terms have valid topologyKey",
         ),
-        pytest.param(
+        f"incoming pod's anti-affinity: {TERM_MATCH} all terms have valid topologyKey": row(
             affinity_pod(away=[term("region", "foo"), term("zone", "bar")]),
             [affinity_pod(FOO_BAR, node="nodeA")],
             TWO_ZONES,
             [ANTI_AFFINITY, ANTI_AFFINITY],
-            id=f"incoming pod's anti-affinity: {TERM_MATCH} all terms have valid topologyKey",
         ),
-        pytest.param(
+        "existing pod's anti-affinity: incoming pod can only be scheduled to nodeC": row(
             affinity_pod(FOO_BAR),
             [
                 affinity_pod(node="nodeA", away=[term("zone", "foo"), term("zone", "labelA")]),
@@ -419,23 +360,20 @@ TERM_MATCH = "only when labelSelector and topologyKey both match, it's counted a
             ],
             [*TWO_ZONES, labelled_node("nodeC", region="r1", zone="z3", hostname="nodeC")],
             [EXISTING, EXISTING, SUCCESS],
-            id="existing pod's anti-affinity: incoming pod can only be scheduled to nodeC",
         ),
-        pytest.param(
+        "incoming pod's affinity: firstly check if all affinityTerms match, then if all topologyKeys match": row(
             affinity_pod(near=[term("region", "foo"), term("zone", "bar")]),
             [affinity_pod(FOO_BAR, node="nodeA")],
             SAME_ZONE,
             [SUCCESS, SUCCESS],
-            id="incoming pod's affinity: firstly check if all affinityTerms match, then if all topologyKeys match",
         ),
-        pytest.param(
+        "incoming pod's affinity: the match logic should be satisfied on the same pod": row(
             affinity_pod(near=[term("region", "foo"), term("zone", "bar")]),
             [affinity_pod({"foo": ""}, node="nodeA"), affinity_pod({"bar": ""}, node="nodeB")],
             TWO_ZONES,
             [AFFINITY, AFFINITY],
-            id="incoming pod's affinity: the match logic should be satisfied on the same pod",
         ),
-    ],
+    },
 )
 def test_required_affinity_multiple_nodes(
     pod: Pod, pods: Sequence[Pod], nodes: Sequence[Node], expected: Status | list[Status]
@@ -445,9 +383,7 @@ def test_required_affinity_multiple_nodes(
 
 def test_explain_counts_pods_by_domain() -> None:
     pod = affinity_pod(
-        {"app": "web"},
-        near=[term("zone", "app in db"), term("rack", "app in db")],
-        away=[term("region", "app in web")],
+        {"app": "web"}, near=[term("zone", "app in db"), term("rack", "app in db")], away=[term("region", "app in web")]
     )
     nodes = [labelled_node("a", zone="z1", region="r1"), labelled_node("b", zone="z2", region="r1", rack="k")]
     pods = [

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
+from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import (
     affinity_pod,
     labelled_node,
@@ -47,9 +47,7 @@ NEAR_SEVERAL: dict[str, Any] = {
         term("region", "security", "!wrongkey", weight=2),
     ]
 }
-HARD: dict[str, Any] = {
-    "near": [term("region", "security in S1,value2"), term("region", "security", "!wrongkey")],
-}
+HARD: dict[str, Any] = {"near": [term("region", "security in S1,value2"), term("region", "security", "!wrongkey")]}
 AWAY_S1: dict[str, Any] = {"away": [term("az", "security in S1", weight=5)]}
 AWAY_S2: dict[str, Any] = {"away": [term("az", "security in S2", weight=5)]}
 NEAR_S1_AWAY_S2: dict[str, Any] = {
@@ -91,179 +89,107 @@ MATCHING_SELECTOR = in_teams((1, "subteam1.team1"), (1, "subteam1.team1"), (1, "
 MATCHING_BOTH = in_teams((1, "subteam1.team1"), (1, "subteam1.team1"), (1, "subteam2.team2"), (2, "subteam2.team1"))
 
 
-@pytest.mark.parametrize(
-    ("pod", "bound", "table", "expected"),
-    [
-        pytest.param(
-            affinity_pod(S1),
-            [],
-            nodes(CHINA, INDIA, AZ1),
-            Code.SKIP,
-            id="all nodes are same priority as Affinity is nil",
+@cases(
+    "pod, bound, table, expected",
+    {
+        "all nodes are same priority as Affinity is nil": row(
+            affinity_pod(S1), [], nodes(CHINA, INDIA, AZ1), Code.SKIP
         ),
-        pytest.param(
-            affinity_pod(S1, **NEAR_S1),
-            pods((1, S1), (2, S2), (3, S1)),
-            nodes(CHINA, INDIA, AZ1),
-            [100, 0, 0],
-            id="Affinity: pod that matches topology key & pods in nodes will get high score",
+        "Affinity: pod that matches topology key & pods in nodes will get high score": row(
+            affinity_pod(S1, **NEAR_S1), pods((1, S1), (2, S2), (3, S1)), nodes(CHINA, INDIA, AZ1), [100, 0, 0]
         ),
-        pytest.param(
-            affinity_pod(**NEAR_S1),
-            pods((1, S1)),
-            nodes(CHINA, CHINA_AZ1, INDIA),
-            [100, 100, 0],
-            id="All the nodes that have the same topology key & label value have the same score",
+        "All the nodes that have the same topology key & label value have the same score": row(
+            affinity_pod(**NEAR_S1), pods((1, S1)), nodes(CHINA, CHINA_AZ1, INDIA), [100, 100, 0]
         ),
-        pytest.param(
-            affinity_pod(S1, **NEAR_S2),
-            SIX,
-            FIVE_NODES,
-            [100, 0, 100, 100, 0],
-            id="Affinity: the region which has more matches will get high score",
+        "Affinity: the region which has more matches will get high score": row(
+            affinity_pod(S1, **NEAR_S2), SIX, FIVE_NODES, [100, 0, 100, 100, 0]
         ),
-        pytest.param(
-            affinity_pod(S1, **NEAR_SEVERAL),
-            pods((1, S1), (2, S2), (3, S1)),
-            nodes(CHINA, INDIA, AZ1),
-            [20, 100, 0],
-            id="Affinity: different Label operators and values, including some match failures",
+        "Affinity: different Label operators and values, including some match failures": row(
+            affinity_pod(S1, **NEAR_SEVERAL), pods((1, S1), (2, S2), (3, S1)), nodes(CHINA, INDIA, AZ1), [20, 100, 0]
         ),
-        pytest.param(
+        "Affinity symmetry: considered only the preferred terms in pod affinity symmetry": row(
             affinity_pod(S2),
             [*pods((1, S1), **NEAR_S1), *pods((2, S2), **NEAR_S2)],
             nodes(CHINA, INDIA, AZ1),
             [0, 100, 0],
-            id="Affinity symmetry: considered only the preferred terms in pod affinity symmetry",
         ),
-        pytest.param(
+        "Affinity symmetry with namespace selector": row(
             affinity_pod(**TEAM_POD),
             [*pods((1, S1), **NEAR_NAMESPACES), *pods((2, S2), **NEAR_S2)],
             nodes(CHINA, INDIA, AZ1),
             [100, 0, 0],
-            id="Affinity symmetry with namespace selector",
         ),
-        pytest.param(
+        "AntiAffinity symmetry with namespace selector": row(
             affinity_pod(**TEAM_POD),
             [*pods((1, S1), **AWAY_NAMESPACES), *pods((2, S2), **NEAR_S2)],
             nodes(CHINA, INDIA, AZ1),
             [0, 100, 100],
-            id="AntiAffinity symmetry with namespace selector",
         ),
-        pytest.param(
-            affinity_pod(S1),
-            pods((1, S1), (2, S2), **HARD),
-            nodes(CHINA, INDIA, AZ1),
-            [100, 100, 0],
-            id="Affinity symmetry: considered required terms in pod affinity symmetry",
+        "Affinity symmetry: considered required terms in pod affinity symmetry": row(
+            affinity_pod(S1), pods((1, S1), (2, S2), **HARD), nodes(CHINA, INDIA, AZ1), [100, 100, 0]
         ),
-        pytest.param(
-            affinity_pod(S1, **AWAY_S1),
-            pods((1, S1), (2, S2)),
-            nodes(AZ1, CHINA),
-            [0, 100],
-            id="Anti Affinity: pod that does not match existing pods in node will get high score",
+        "Anti Affinity: pod that does not match existing pods in node will get high score": row(
+            affinity_pod(S1, **AWAY_S1), pods((1, S1), (2, S2)), nodes(AZ1, CHINA), [0, 100]
         ),
-        pytest.param(
-            affinity_pod(S1, **AWAY_S1),
-            pods((1, S1), (2, S1)),
-            nodes(AZ1, CHINA),
-            [0, 100],
-            id="Anti Affinity: pod that does not match topology key & match the pods in nodes will get higher score",
+        "Anti Affinity: pod that does not match topology key & match the pods in nodes will get higher score": row(
+            affinity_pod(S1, **AWAY_S1), pods((1, S1), (2, S1)), nodes(AZ1, CHINA), [0, 100]
         ),
-        pytest.param(
-            affinity_pod(S1, **AWAY_S1),
-            pods((1, S1), (1, S1), (2, S2)),
-            nodes(AZ1, INDIA),
-            [0, 100],
-            id="Anti Affinity: the node which has more unmatches will get high score",
+        "Anti Affinity: the node which has more unmatches will get high score": row(
+            affinity_pod(S1, **AWAY_S1), pods((1, S1), (1, S1), (2, S2)), nodes(AZ1, INDIA), [0, 100]
         ),
-        pytest.param(
-            affinity_pod(S2),
-            [*pods((1, S1), **AWAY_S2), *pods((2, S2), **AWAY_S1)],
-            nodes(AZ1, AZ2),
-            [0, 100],
-            id="Anti Affinity symmetry: the existing pods in node which has anti affinity match will get high score",
+        "Anti Affinity symmetry: the existing pods in node which has anti affinity match will get high score": row(
+            affinity_pod(S2), [*pods((1, S1), **AWAY_S2), *pods((2, S2), **AWAY_S1)], nodes(AZ1, AZ2), [0, 100]
         ),
-        pytest.param(
-            affinity_pod(S1, **NEAR_S1_AWAY_S2),
-            pods((1, S1), (2, S1)),
-            nodes(CHINA, AZ1),
-            [100, 0],
-            id="Affinity and Anti Affinity: considered only preferred terms in both",
+        "Affinity and Anti Affinity: considered only preferred terms in both": row(
+            affinity_pod(S1, **NEAR_S1_AWAY_S2), pods((1, S1), (2, S1)), nodes(CHINA, AZ1), [100, 0]
         ),
-        pytest.param(
+        "Affinity and Anti Affinity: the pod to schedule and existing pods have the same labels": row(
             affinity_pod(S1, **NEAR_S1_AWAY_S2),
             pods((1, S1), (1, S1), (2, S1), (3, S1), (3, S1), (4, S1), (5, S1)),
             nodes(CHINA_AZ1, INDIA, CHINA, CHINA, INDIA),
             [100, 0, 100, 100, 0],
-            id="Affinity and Anti Affinity: the pod to schedule and existing pods have the same labels",
         ),
-        pytest.param(
+        "Affinity and Anti Affinity and symmetry: considered only preferred terms in all": row(
             affinity_pod(S1, **NEAR_S1_AWAY_S2),
             [*pods((1, S1), (2, S2)), *pods((3, {}), **NEAR_S1_AWAY_S2), *pods((4, {}), **AWAY_S1)],
             nodes(CHINA, AZ1, INDIA, AZ2),
             [100, 0, 100, 0],
-            id="Affinity and Anti Affinity and symmetry: considered only preferred terms in all",
         ),
-        pytest.param(
-            affinity_pod(S1),
-            [*pods((1, S1)), *pods((2, {}), **NEAR_S1_AWAY_S2)],
-            nodes(CHINA, CHINA),
-            [0, 0],
-            id="Avoid panic when partial nodes in a topology don't have pods with affinity",
+        "Avoid panic when partial nodes in a topology don't have pods with affinity": row(
+            affinity_pod(S1), [*pods((1, S1)), *pods((2, {}), **NEAR_S1_AWAY_S2)], nodes(CHINA, CHINA), [0, 0]
         ),
-        pytest.param(
+        "invalid Affinity fails PreScore": row(
             affinity_pod(near=[term("region", "security in {{.bad-value.}}", weight=8)]),
             [],
             nodes(CHINA, CHINA),
             Code.ERROR,
-            id="invalid Affinity fails PreScore",
         ),
-        pytest.param(
+        "invalid AntiAffinity fails PreScore": row(
             affinity_pod(away=[term("az", "security in {{.bad-value.}}", weight=5)]),
             [],
             nodes(CHINA, CHINA),
             Code.ERROR,
-            id="invalid AntiAffinity fails PreScore",
         ),
-        pytest.param(
-            affinity_pod(**TEAM_POD, **NEAR_NAMESPACES),
-            MATCHING_SELECTOR,
-            nodes(CHINA, INDIA),
-            [100, 0],
-            id="Affinity with pods matching NamespaceSelector",
+        "Affinity with pods matching NamespaceSelector": row(
+            affinity_pod(**TEAM_POD, **NEAR_NAMESPACES), MATCHING_SELECTOR, nodes(CHINA, INDIA), [100, 0]
         ),
-        pytest.param(
-            affinity_pod(**TEAM_POD, **NEAR_NAMESPACES),
-            MATCHING_BOTH,
-            nodes(CHINA, INDIA),
-            [100, 0],
-            id="Affinity with pods matching both NamespaceSelector and Namespaces fields",
+        "Affinity with pods matching both NamespaceSelector and Namespaces fields": row(
+            affinity_pod(**TEAM_POD, **NEAR_NAMESPACES), MATCHING_BOTH, nodes(CHINA, INDIA), [100, 0]
         ),
-        pytest.param(
-            affinity_pod(**TEAM_POD, **AWAY_NAMESPACES),
-            MATCHING_SELECTOR,
-            nodes(CHINA, INDIA),
-            [0, 100],
-            id="Anti Affinity with pods matching NamespaceSelector",
+        "Anti Affinity with pods matching NamespaceSelector": row(
+            affinity_pod(**TEAM_POD, **AWAY_NAMESPACES), MATCHING_SELECTOR, nodes(CHINA, INDIA), [0, 100]
         ),
-        pytest.param(
-            affinity_pod(**TEAM_POD, **AWAY_NAMESPACES),
-            MATCHING_BOTH,
-            nodes(CHINA, INDIA),
-            [0, 100],
-            id="Anti Affinity with pods matching both NamespaceSelector and Namespaces fields",
+        "Anti Affinity with pods matching both NamespaceSelector and Namespaces fields": row(
+            affinity_pod(**TEAM_POD, **AWAY_NAMESPACES), MATCHING_BOTH, nodes(CHINA, INDIA), [0, 100]
         ),
-        pytest.param(
+        "Do not ignore preferred terms of existing pods": row(
             affinity_pod(S2),
             [*pods((1, S1), **NEAR_S1_AWAY_S2), *pods((2, S2), **NEAR_S2)],
             nodes(CHINA, INDIA),
             [0, 100],
-            id="Do not ignore preferred terms of existing pods",
         ),
-        pytest.param(affinity_pod(S2), [], [], Code.SKIP, id="No nodes to score"),
-    ],
+        "No nodes to score": row(affinity_pod(S2), [], [], Code.SKIP),
+    },
 )
 def test_preferred_affinity(pod: Pod, bound: Sequence[Pod], table: Sequence[Node], expected: list[int] | Code) -> None:
     assert score(pod, bound, table) == expected
@@ -278,12 +204,12 @@ def test_score_share_is_a_truncated_float() -> None:
 IGNORE = InterPodAffinityArgs(ignore_preferred_terms_of_existing_pods=True)
 
 
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(affinity_pod(S2), Code.SKIP, id="Ignore preferred terms of existing pods"),
-        pytest.param(affinity_pod(S2, **NEAR_S1), [0, 100], id="not for a pod with preferred terms"),
-    ],
+@cases(
+    "pod, expected",
+    {
+        "Ignore preferred terms of existing pods": row(affinity_pod(S2), Code.SKIP),
+        "not for a pod with preferred terms": row(affinity_pod(S2, **NEAR_S1), [0, 100]),
+    },
 )
 def test_ignore_preferred_terms_of_existing_pods(pod: Pod, expected: list[int] | Code) -> None:
     bound = [*pods((1, S2), **NEAR_S1_AWAY_S2), *pods((2, S2), **NEAR_S2)]
@@ -296,15 +222,15 @@ HARD_NAMESPACES = term(
 )
 
 
-@pytest.mark.parametrize(
-    ("namespace", "weight", "expected"),
-    [
-        pytest.param("", 1, [100, 100, 0], id="with default weight"),
-        pytest.param("", 0, Code.SKIP, id="with zero weight"),
-        pytest.param("subteam1.team2", 1, Code.SKIP, id="with no matching namespace"),
-        pytest.param("subteam1.team1", 1, [100, 100, 0], id="with matching NamespaceSelector"),
-        pytest.param("subteam2.team2", 1, [100, 100, 0], id="with matching Namespaces"),
-    ],
+@cases(
+    "namespace, weight, expected",
+    {
+        "with default weight": row("", 1, [100, 100, 0]),
+        "with zero weight": row("", 0, Code.SKIP),
+        "with no matching namespace": row("subteam1.team2", 1, Code.SKIP),
+        "with matching NamespaceSelector": row("subteam1.team1", 1, [100, 100, 0]),
+        "with matching Namespaces": row("subteam2.team2", 1, [100, 100, 0]),
+    },
 )
 def test_hard_pod_affinity_weight(namespace: str, weight: int, expected: list[int] | Code) -> None:
     bound = [affinity_pod(node=name, near=[HARD_NAMESPACES]) for name in ("node1", "node2")]

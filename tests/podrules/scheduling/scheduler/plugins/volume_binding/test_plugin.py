@@ -18,6 +18,7 @@ from podrules.scheduling.scheduler.framework.node_table import Nodes
 from podrules.scheduling.scheduler.plugins.volume_binding import UnsuitedClaim, VolumeBinding
 from podrules.scheduling.scheduler.plugins.volume_binding.binder import Problem, provision_problems
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import StorageIndex
+from tests.cases import cases, row
 from tests.features import around
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import labelled_node, make_context, statuses
 from tests.podrules.scheduling.scheduler.plugins.building_storage import (
@@ -81,115 +82,86 @@ def judged(
 ) -> Status | list[Status]:
     pod = claiming_pod(*(entry.metadata.name for entry in claims))
     snapshot = ClusterSnapshot(
-        persistent_volume_claims=tuple(claims),
-        persistent_volumes=tuple(volumes),
-        storage_classes=CLASSES,
-        **more,
+        persistent_volume_claims=tuple(claims), persistent_volumes=tuple(volumes), storage_classes=CLASSES, **more
     )
     return statuses(VolumeBinding(), make_context(pod, nodes, snapshot=snapshot))
 
 
-@pytest.mark.parametrize(
-    ("claims", "volumes", "expected"),
-    [
-        pytest.param([], [], SKIP, id="pod has not pvcs"),
-        pytest.param([BOUND], [PV_BOUND], SUCCESS, id="bound-pvc"),
-        pytest.param([BOUND], [], rejected(VOLUME_TEXT), id="bound-pvc,pv-not-exists"),
-        pytest.param([PREBOUND], [PV_1A], REJECTED_AT_ONCE, id="prebound-pvc"),
-        pytest.param([UNBOUND], [PV_2, PV_1A, PV_1B], SUCCESS, id="unbound-pvc,pv-same-node"),
-        pytest.param([UNBOUND], [PV_2], BIND_CONFLICT, id="unbound-pvc,pv-different-node"),
-        pytest.param([UNBOUND], [], BIND_CONFLICT, id="unbound claims no matches"),
-        pytest.param([UNBOUND, UNBOUND_2], [PV_1A, PV_1B], SUCCESS, id="two-unbound-pvcs"),
-        pytest.param([UNBOUND_2, UNBOUND], [PV_1A, PV_1B], SUCCESS, id="two-unbound-pvcs,order-by-size"),
-        pytest.param([UNBOUND, UNBOUND_2], [PV_1A], BIND_CONFLICT, id="two-unbound-pvcs,partial-match"),
-        pytest.param([UNBOUND, BOUND], [PV_BOUND, PV_1A], SUCCESS, id="one-bound,one-unbound"),
-        pytest.param([UNBOUND, BOUND], [PV_BOUND, PV_2], BIND_CONFLICT, id="one-bound,one-unbound,no-match"),
-        pytest.param([UNBOUND, PREBOUND], [PV_1A, PV_1B], REJECTED_AT_ONCE, id="one-prebound,one-unbound"),
-        pytest.param(
-            [IMMEDIATE_BOUND],
-            [volume("pv-bound-immediate", "immediate", on=on("node1"))],
-            SUCCESS,
-            id="immediate-bound-pvc",
+@cases(
+    "claims, volumes, expected",
+    {
+        "pod has not pvcs": row([], [], SKIP),
+        "bound-pvc": row([BOUND], [PV_BOUND], SUCCESS),
+        "bound-pvc,pv-not-exists": row([BOUND], [], rejected(VOLUME_TEXT)),
+        "prebound-pvc": row([PREBOUND], [PV_1A], REJECTED_AT_ONCE),
+        "unbound-pvc,pv-same-node": row([UNBOUND], [PV_2, PV_1A, PV_1B], SUCCESS),
+        "unbound-pvc,pv-different-node": row([UNBOUND], [PV_2], BIND_CONFLICT),
+        "unbound claims no matches": row([UNBOUND], [], BIND_CONFLICT),
+        "two-unbound-pvcs": row([UNBOUND, UNBOUND_2], [PV_1A, PV_1B], SUCCESS),
+        "two-unbound-pvcs,order-by-size": row([UNBOUND_2, UNBOUND], [PV_1A, PV_1B], SUCCESS),
+        "two-unbound-pvcs,partial-match": row([UNBOUND, UNBOUND_2], [PV_1A], BIND_CONFLICT),
+        "one-bound,one-unbound": row([UNBOUND, BOUND], [PV_BOUND, PV_1A], SUCCESS),
+        "one-bound,one-unbound,no-match": row([UNBOUND, BOUND], [PV_BOUND, PV_2], BIND_CONFLICT),
+        "one-prebound,one-unbound": row([UNBOUND, PREBOUND], [PV_1A, PV_1B], REJECTED_AT_ONCE),
+        "immediate-bound-pvc": row(
+            [IMMEDIATE_BOUND], [volume("pv-bound-immediate", "immediate", on=on("node1"))], SUCCESS
         ),
-        pytest.param(
-            [IMMEDIATE_BOUND],
-            [volume("pv-bound-immediate", "immediate", on=on("node2"))],
-            NODE_CONFLICT,
-            id="immediate-bound-pvc-wrong-node",
+        "immediate-bound-pvc-wrong-node": row(
+            [IMMEDIATE_BOUND], [volume("pv-bound-immediate", "immediate", on=on("node2"))], NODE_CONFLICT
         ),
-        pytest.param([IMMEDIATE], [], REJECTED_AT_ONCE, id="immediate-unbound-pvc"),
-        pytest.param([IMMEDIATE, BOUND], [PV_BOUND], REJECTED_AT_ONCE, id="immediate-unbound-pvc,delayed-mode-bound"),
-        pytest.param([IMMEDIATE, UNBOUND], [], REJECTED_AT_ONCE, id="immediate-unbound-pvc,delayed-mode-unbound"),
-        pytest.param(
-            [BOUND, UNBOUND],
-            [volume("pv-bound", "wait", on=on("node2"))],
-            rejected(NODE_TEXT, BIND_TEXT),
-            id="bound and unbound unsatisfied",
+        "immediate-unbound-pvc": row([IMMEDIATE], [], REJECTED_AT_ONCE),
+        "immediate-unbound-pvc,delayed-mode-bound": row([IMMEDIATE, BOUND], [PV_BOUND], REJECTED_AT_ONCE),
+        "immediate-unbound-pvc,delayed-mode-unbound": row([IMMEDIATE, UNBOUND], [], REJECTED_AT_ONCE),
+        "bound and unbound unsatisfied": row(
+            [BOUND, UNBOUND], [volume("pv-bound", "wait", on=on("node2"))], rejected(NODE_TEXT, BIND_TEXT)
         ),
-        pytest.param(
+        "pv not found claim lost": row(
             [claim("pvc-a", "wait", volume_name="pv-a", phase="Lost")],
             [],
             rejected('persistentvolumeclaim "pvc-a" bound to non-existent persistentvolume "pv-a"'),
-            id="pv not found claim lost",
         ),
-        pytest.param(
-            [claim("pvc-a", "wait", deleted=True)],
-            [],
-            rejected('persistentvolumeclaim "pvc-a" is being deleted'),
-            id="claim being deleted",
+        "claim being deleted": row(
+            [claim("pvc-a", "wait", deleted=True)], [], rejected('persistentvolumeclaim "pvc-a" is being deleted')
         ),
-        pytest.param(
-            [claim("pvc-a", "odd")],
-            [],
-            Status(Code.ERROR, ('VolumeBindingMode not set for StorageClass "odd"',)),
-            id="class without a binding mode",
+        "class without a binding mode": row(
+            [claim("pvc-a", "odd")], [], Status(Code.ERROR, ('VolumeBindingMode not set for StorageClass "odd"',))
         ),
-        pytest.param([claim("pvc-a")], [], REJECTED_AT_ONCE, id="claim without a class"),
-        pytest.param([PROVISIONED], [], SUCCESS, id="one-provisioned"),
-        pytest.param([UNBOUND, PROVISIONED], [PV_1A], SUCCESS, id="two-unbound-pvcs,one-matched,one-provisioned"),
-        pytest.param([BOUND, PROVISIONED], [PV_BOUND], SUCCESS, id="one-bound,one-provisioned"),
-        pytest.param(
-            [BOUND, claim("selected", "provisioned", size="1Gi", selected_node="node1")],
-            [PV_BOUND],
-            SUCCESS,
-            id="one-binding,one-selected-node",
+        "claim without a class": row([claim("pvc-a")], [], REJECTED_AT_ONCE),
+        "one-provisioned": row([PROVISIONED], [], SUCCESS),
+        "two-unbound-pvcs,one-matched,one-provisioned": row([UNBOUND, PROVISIONED], [PV_1A], SUCCESS),
+        "one-bound,one-provisioned": row([BOUND, PROVISIONED], [PV_BOUND], SUCCESS),
+        "one-binding,one-selected-node": row(
+            [BOUND, claim("selected", "provisioned", size="1Gi", selected_node="node1")], [PV_BOUND], SUCCESS
         ),
-        pytest.param(
-            [claim("selected", "provisioned", size="1Gi", selected_node="node2")],
-            [],
-            BIND_CONFLICT,
-            id="another node was selected",
+        "another node was selected": row(
+            [claim("selected", "provisioned", size="1Gi", selected_node="node2")], [], BIND_CONFLICT
         ),
-        pytest.param([claim("pvc", "wait", size="1Gi")], [], BIND_CONFLICT, id="invalid-provisioner"),
-        pytest.param([claim("pvc", "elsewhere", size="1Gi")], [], BIND_CONFLICT, id="volume-topology-unsatisfied"),
-        pytest.param(
+        "invalid-provisioner": row([claim("pvc", "wait", size="1Gi")], [], BIND_CONFLICT),
+        "volume-topology-unsatisfied": row([claim("pvc", "elsewhere", size="1Gi")], [], BIND_CONFLICT),
+        "a volume that names the claim is the only one that it gets": row(
             [UNBOUND],
             [volume("named", "wait", size="1G", on=on("node2"), claim_ref=reference("unbound-pvc")), PV_1A],
             BIND_CONFLICT,
-            id="a volume that names the claim is the only one that it gets",
         ),
-        pytest.param(
+        "a volume that names the claim need not be Available": row(
             [UNBOUND],
             [volume("named", "wait", size="1G", on=on("node1"), claim_ref=reference("unbound-pvc"), phase="Bound")],
             SUCCESS,
-            id="a volume that names the claim need not be Available",
         ),
-        pytest.param(
+        "a volume that names a claim of the name that is gone": row(
             [UNBOUND],
             [volume("named", "wait", size="1G", on=on("node1"), claim_ref=reference("unbound-pvc", "other"))],
             BIND_CONFLICT,
-            id="a volume that names a claim of the name that is gone",
         ),
-        pytest.param(
+        "a selector that cannot be read": row(
             [claim("pvc", "wait", selector={"matchExpressions": [{"key": "a", "operator": "Like"}]})],
             [],
             Status(
                 Code.ERROR,
                 ('error creating internal label selector for claim: "Like" is not a valid label selector operator',),
             ),
-            id="a selector that cannot be read",
         ),
-    ],
+    },
 )
 def test_find_pod_volumes(
     claims: Sequence[PersistentVolumeClaim], volumes: Sequence[PersistentVolume], expected: Status
@@ -199,28 +171,25 @@ def test_find_pod_volumes(
     assert found in (expected, [expected])
 
 
-@pytest.mark.parametrize(
-    ("wanted", "offered", "fits"),
-    [
-        pytest.param({}, {}, True, id="alike"),
-        pytest.param({}, {"size": "999M"}, False, id="too small"),
-        pytest.param({}, {"phase": "Pending"}, False, id="not Available yet"),
-        pytest.param({}, {"deleted": True}, False, id="being deleted"),
-        pytest.param({"volumeMode": "Block"}, {}, False, id="another mode"),
-        pytest.param({"volumeMode": "Filesystem"}, {}, True, id="no mode is Filesystem"),
-        pytest.param({"volumeAttributesClassName": "gold"}, {}, False, id="another attributes class"),
-        pytest.param({"volumeAttributesClassName": ""}, {}, True, id="no attributes class"),
-        pytest.param({"accessModes": ["ReadWriteMany"]}, {"accessModes": ["ReadWriteOnce"]}, False, id="access modes"),
-        pytest.param(
-            {"accessModes": ["ReadWriteOnce"]},
-            {"accessModes": ["ReadWriteMany", "ReadWriteOnce"]},
-            True,
-            id="more modes",
+@cases(
+    "wanted, offered, fits",
+    {
+        "alike": row({}, {}, True),
+        "too small": row({}, {"size": "999M"}, False),
+        "not Available yet": row({}, {"phase": "Pending"}, False),
+        "being deleted": row({}, {"deleted": True}, False),
+        "another mode": row({"volumeMode": "Block"}, {}, False),
+        "no mode is Filesystem": row({"volumeMode": "Filesystem"}, {}, True),
+        "another attributes class": row({"volumeAttributesClassName": "gold"}, {}, False),
+        "no attributes class": row({"volumeAttributesClassName": ""}, {}, True),
+        "access modes": row({"accessModes": ["ReadWriteMany"]}, {"accessModes": ["ReadWriteOnce"]}, False),
+        "more modes": row(
+            {"accessModes": ["ReadWriteOnce"]}, {"accessModes": ["ReadWriteMany", "ReadWriteOnce"]}, True
         ),
-        pytest.param({"selector": {"matchLabels": {"a": "b"}}}, {}, False, id="selector does not match"),
-        pytest.param({"selector": {"matchLabels": {"a": "b"}}}, {"labels": {"a": "b"}}, True, id="selector matches"),
-        pytest.param({}, {"claim_ref": reference("another")}, False, id="another's"),
-    ],
+        "selector does not match": row({"selector": {"matchLabels": {"a": "b"}}}, {}, False),
+        "selector matches": row({"selector": {"matchLabels": {"a": "b"}}}, {"labels": {"a": "b"}}, True),
+        "another's": row({}, {"claim_ref": reference("another")}, False),
+    },
 )
 def test_find_matching_volume(wanted: dict[str, Any], offered: dict[str, Any], fits: bool) -> None:
     about = {"size": "1G", "accessModes": ["ReadWriteOnce"], **offered}
@@ -259,21 +228,15 @@ def node_selector(*terms: Mapping[str, Any]) -> dict[str, Any]:
     return {"nodeAffinity": {"required": {"nodeSelectorTerms": list(terms)}}}
 
 
-@pytest.mark.parametrize(
-    ("terms", "expected"),
-    [
-        pytest.param(
-            [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["x"]}]}], SUCCESS, id="field"
-        ),
-        pytest.param(
-            [{"matchFields": [{"key": "metadata.name", "operator": "Exists"}]}], NODE_CONFLICT, id="bad field"
-        ),
-        pytest.param([{}], NODE_CONFLICT, id="empty term"),
-        pytest.param([], NODE_CONFLICT, id="no terms"),
-        pytest.param(
-            [{"matchExpressions": [{"key": "nodeKey", "operator": "NotIn", "values": ["node2"]}]}], SUCCESS, id="NotIn"
-        ),
-    ],
+@cases(
+    "terms, expected",
+    {
+        "field": row([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["x"]}]}], SUCCESS),
+        "bad field": row([{"matchFields": [{"key": "metadata.name", "operator": "Exists"}]}], NODE_CONFLICT),
+        "empty term": row([{}], NODE_CONFLICT),
+        "no terms": row([], NODE_CONFLICT),
+        "NotIn": row([{"matchExpressions": [{"key": "nodeKey", "operator": "NotIn", "values": ["node2"]}]}], SUCCESS),
+    },
 )
 def test_volume_node_affinity_uses_only_labels(terms: Sequence[Mapping[str, Any]], expected: Status) -> None:
     bound = volume("pv-bound", "wait", **node_selector(*terms))
@@ -283,25 +246,20 @@ def test_volume_node_affinity_uses_only_labels(terms: Sequence[Mapping[str, Any]
     assert judged([UNBOUND], [free]) == [SUCCESS if expected is SUCCESS else BIND_CONFLICT]
 
 
-@pytest.mark.parametrize(
-    ("found", "expected"),
-    [
-        pytest.param(
-            [],
-            rejected('waiting for ephemeral volume controller to create the persistentvolumeclaim "pod-scratch"'),
-            id="generic-ephemeral,no-pvc",
+@cases(
+    "found, expected",
+    {
+        "generic-ephemeral,no-pvc": row(
+            [], rejected('waiting for ephemeral volume controller to create the persistentvolumeclaim "pod-scratch"')
         ),
-        pytest.param(
-            [claim("pod-scratch", "wait", volume_name="pv-bound", owner="12345")],
-            [SUCCESS],
-            id="generic-ephemeral,with-pvc",
+        "generic-ephemeral,with-pvc": row(
+            [claim("pod-scratch", "wait", volume_name="pv-bound", owner="12345")], [SUCCESS]
         ),
-        pytest.param(
+        "generic-ephemeral,wrong-pvc": row(
             [claim("pod-scratch", "wait", volume_name="pv-bound")],
             rejected("PVC default/pod-scratch was not created for pod default/pod (pod is not owner)"),
-            id="generic-ephemeral,wrong-pvc",
         ),
-    ],
+    },
 )
 def test_generic_ephemeral(found: Sequence[PersistentVolumeClaim], expected: Status | list[Status]) -> None:
     snapshot = ClusterSnapshot(
@@ -333,15 +291,15 @@ ZONE1, ZONE2 = (labelled_node("node1", **{"topology.gke.io/zone": zone}) for zon
 MIGRATED, NOT_MIGRATED = csi_node("node1", migrated="kubernetes.io/gce-pd"), csi_node("node1")
 
 
-@pytest.mark.parametrize(
-    ("node", "csi_nodes", "expected"),
-    [
-        pytest.param(ZONE1, (MIGRATED,), SUCCESS, id="pvc-bound"),
-        pytest.param(ZONE1, (NOT_MIGRATED,), SUCCESS, id="pvc-bound,csinode-not-migrated"),
-        pytest.param(ZONE1, (), SUCCESS, id="pvc-bound,missing-csinode"),
-        pytest.param(ZONE2, (MIGRATED,), NODE_CONFLICT, id="pvc-bound,node-different-zone"),
-        pytest.param(ZONE2, (NOT_MIGRATED,), SUCCESS, id="labels alone bind no node that is not migrated"),
-    ],
+@cases(
+    "node, csi_nodes, expected",
+    {
+        "pvc-bound": row(ZONE1, (MIGRATED,), SUCCESS),
+        "pvc-bound,csinode-not-migrated": row(ZONE1, (NOT_MIGRATED,), SUCCESS),
+        "pvc-bound,missing-csinode": row(ZONE1, (), SUCCESS),
+        "pvc-bound,node-different-zone": row(ZONE2, (MIGRATED,), NODE_CONFLICT),
+        "labels alone bind no node that is not migrated": row(ZONE2, (NOT_MIGRATED,), SUCCESS),
+    },
 )
 def test_csi_migration(node: Node, csi_nodes: tuple[Any, ...], expected: Status) -> None:
     assert judged([BOUND], [GCE_VOLUME], [node], csi_nodes=csi_nodes) == [expected]
@@ -362,26 +320,25 @@ def test_untranslatable_volume_is_an_error_after_migration() -> None:
 NODE1_ONLY, NODE2_ONLY = {"matchLabels": {"nodeKey": "node1"}}, {"matchLabels": {"nodeKey": "node2"}}
 
 
-@pytest.mark.parametrize(
-    ("capacities", "enough"),
-    [
-        pytest.param([storage_capacity("provisioned", {}, "1Gi")], True, id="network-attached"),
-        pytest.param([storage_capacity("provisioned", NODE1_ONLY, "1Gi")], True, id="local-storage"),
-        pytest.param(
+@cases(
+    "capacities, enough",
+    {
+        "network-attached": row([storage_capacity("provisioned", {}, "1Gi")], True),
+        "local-storage": row([storage_capacity("provisioned", NODE1_ONLY, "1Gi")], True),
+        "multiple": row(
             [storage_capacity("provisioned", NODE2_ONLY, "1Gi"), storage_capacity("provisioned", NODE1_ONLY, "1Gi")],
             True,
-            id="multiple",
         ),
-        pytest.param([], False, id="no-storage"),
-        pytest.param([storage_capacity("provisioned", NODE2_ONLY, "1Gi")], False, id="wrong-node"),
-        pytest.param([storage_capacity("provisioned", None, "1Gi")], False, id="no topology"),
-        pytest.param([storage_capacity("wait", NODE1_ONLY, "1Gi")], False, id="wrong-storage-class"),
-        pytest.param([storage_capacity("provisioned", NODE1_ONLY, "1Mi")], False, id="insufficient-storage"),
-        pytest.param([storage_capacity("provisioned", NODE1_ONLY, "1Gi", "1Mi")], False, id="insufficient-volume-size"),
-        pytest.param([storage_capacity("provisioned", NODE1_ONLY, "0Mi")], False, id="zero-storage"),
-        pytest.param([storage_capacity("provisioned", NODE1_ONLY, "", "0Mi")], False, id="zero-volume-size"),
-        pytest.param([storage_capacity("provisioned", NODE1_ONLY)], False, id="nil-storage"),
-    ],
+        "no-storage": row([], False),
+        "wrong-node": row([storage_capacity("provisioned", NODE2_ONLY, "1Gi")], False),
+        "no topology": row([storage_capacity("provisioned", None, "1Gi")], False),
+        "wrong-storage-class": row([storage_capacity("wait", NODE1_ONLY, "1Gi")], False),
+        "insufficient-storage": row([storage_capacity("provisioned", NODE1_ONLY, "1Mi")], False),
+        "insufficient-volume-size": row([storage_capacity("provisioned", NODE1_ONLY, "1Gi", "1Mi")], False),
+        "zero-storage": row([storage_capacity("provisioned", NODE1_ONLY, "0Mi")], False),
+        "zero-volume-size": row([storage_capacity("provisioned", NODE1_ONLY, "", "0Mi")], False),
+        "nil-storage": row([storage_capacity("provisioned", NODE1_ONLY)], False),
+    },
 )
 @pytest.mark.parametrize("tracked", [True, False, None])
 def test_capacity(capacities: Sequence[CSIStorageCapacity], enough: bool, tracked: bool | None) -> None:
