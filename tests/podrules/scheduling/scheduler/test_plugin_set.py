@@ -66,14 +66,22 @@ FILTER, SCORE = DEFAULT.at[ExtensionPoint.FILTER], DEFAULT.score_weights
 """Of the default profile; one test compares them with upstream's, the others use them as the expectation."""
 
 
-def plugin_set(enabled: Sequence[str | Plugin] = (), disabled: Sequence[str] = ()) -> PluginSet:
-    written = (Plugin(plugin) if isinstance(plugin, str) else plugin for plugin in enabled)
-    return PluginSet(tuple(written), tuple(Plugin(name) for name in disabled))
+def plugin_set(*entries: str) -> PluginSet:
+    """``name``, ``name=weight``, or ``-name`` for a disabled one."""
+    enabled = [entry.partition("=") for entry in entries if not entry.startswith("-")]
+    disabled = [Plugin(entry[1:]) for entry in entries if entry.startswith("-")]
+    written = [Plugin(name, int(weight)) if weight else Plugin(name) for name, _, weight in enabled]
+    return PluginSet(tuple(written), tuple(disabled))
 
 
-def only(*enabled: str | Plugin) -> PluginSet:
+def only(*enabled: str) -> PluginSet:
     """MultiPoint with these plugins, and those that every profile needs."""
-    return plugin_set([*enabled, "PrioritySort", "DefaultBinder"], ["*"])
+    return plugin_set(*enabled, "PrioritySort", "DefaultBinder", "-*")
+
+
+def enabled(*names: str) -> Mapping[str, Any]:
+    """A point as it is written."""
+    return {"enabled": [{"name": name} for name in names]}
 
 
 def run(**points: PluginSet) -> EnabledPlugins:
@@ -136,7 +144,7 @@ def test_descriptor_and_its_plugin_name_the_same_gate() -> None:
 
 
 def test_plugin_at_an_unsupported_point() -> None:
-    own = plugin_set(["NodePorts"])
+    own = plugin_set("NodePorts")
     (problem,) = plugin_problems(Plugins(score=own), "plugins")
     assert problem.endswith('"NodePorts": it has no score, only preFilter, filter')
 
@@ -144,50 +152,23 @@ def test_plugin_at_an_unsupported_point() -> None:
 @cases(
     "default, custom, merged",
     {
-        "AppendCustomPlugin": row(plugin_set(["D1", "D2"]), plugin_set(["Custom"]), plugin_set(["D1", "D2", "Custom"])),
-        "InsertAfterDefaultPlugins2": row(
-            plugin_set(["D1", "D2"]), plugin_set(["Custom", "D2"], ["D2"]), plugin_set(["D1", "Custom", "D2"], ["D2"])
-        ),
-        "InsertBeforeAllPlugins": row(
-            plugin_set(["D1", "D2"]),
-            plugin_set(["Custom", "D1", "D2"], ["*"]),
-            plugin_set(["Custom", "D1", "D2"], ["*"]),
-        ),
-        "ReorderDefaultPlugins": row(
-            plugin_set(["D1", "D2"]), plugin_set(["D2", "D1"], ["*"]), plugin_set(["D2", "D1"], ["*"])
-        ),
-        "ApplyNilCustomPlugin": row(plugin_set(["D1", "D2"]), PluginSet(), plugin_set(["D1", "D2"])),
-        "CustomPluginOverrideDefaultPlugin": row(
-            plugin_set(["P1", "P2", "P3"]),
-            plugin_set([Plugin("P1", 2), Plugin("P3", 3)]),
-            plugin_set([Plugin("P1", 2), "P2", Plugin("P3", 3)]),
-        ),
-        "OrderPreserveAfterOverride": row(
-            plugin_set(["P1", "P2", "P3"]),
-            plugin_set([Plugin("P2", 2), Plugin("P1", 1)]),
-            plugin_set([Plugin("P1", 1), Plugin("P2", 2), "P3"]),
-        ),
-        "RepeatedCustomPlugin": row(
-            plugin_set(["P1", "P2", "P3"]),
-            plugin_set(["P1", Plugin("P2", 2), "P3", Plugin("P2", 4)]),
-            plugin_set(["P1", Plugin("P2", 4), "P3", Plugin("P2", 2)]),
-        ),
-        "Append disabled Multipoint plugins": row(
-            plugin_set(["D1", "D2"]), plugin_set(["C1", "C2"], ["D2"]), plugin_set(["D1", "C1", "C2"], ["D2"])
-        ),
-        "override default MultiPoint plugins with custom value": row(
-            plugin_set(["Default"]), plugin_set([Plugin("Default", 5)]), plugin_set([Plugin("Default", 5)])
-        ),
-        "disabled MultiPoint plugin in default set": row(
-            plugin_set(["Default"], ["D2"]), plugin_set(["Custom"]), plugin_set(["Default", "Custom"], ["D2"])
-        ),
-        "multipoint with only disabled gets merged": row(
-            plugin_set(["Default"]), plugin_set([], ["Default"]), plugin_set([], ["Default"])
-        ),
+        "AppendCustomPlugin": row("D1 D2", "Custom", "D1 D2 Custom"),
+        "InsertAfterDefaultPlugins2": row("D1 D2", "Custom D2 -D2", "D1 Custom D2 -D2"),
+        "InsertBeforeAllPlugins": row("D1 D2", "Custom D1 D2 -*", "Custom D1 D2 -*"),
+        "ReorderDefaultPlugins": row("D1 D2", "D2 D1 -*", "D2 D1 -*"),
+        "ApplyNilCustomPlugin": row("D1 D2", "", "D1 D2"),
+        "CustomPluginOverrideDefaultPlugin": row("P1 P2 P3", "P1=2 P3=3", "P1=2 P2 P3=3"),
+        "OrderPreserveAfterOverride": row("P1 P2 P3", "P2=2 P1=1", "P1=1 P2=2 P3"),
+        "RepeatedCustomPlugin": row("P1 P2 P3", "P1 P2=2 P3 P2=4", "P1 P2=4 P3 P2=2"),
+        "Append disabled Multipoint plugins": row("D1 D2", "C1 C2 -D2", "D1 C1 C2 -D2"),
+        "override default MultiPoint plugins with custom value": row("Default", "Default=5", "Default=5"),
+        "disabled MultiPoint plugin in default set": row("Default -D2", "Custom", "Default Custom -D2"),
+        "multipoint with only disabled gets merged": row("Default", "-Default", "-Default"),
     },
 )
-def test_merge_plugins(default: PluginSet, custom: PluginSet, merged: PluginSet) -> None:
-    assert merge_plugin_set(default, custom) == merged
+def test_merge_plugins(default: str, custom: str, merged: str) -> None:
+    given, own, expected = (plugin_set(*text.split()) for text in (default, custom, merged))
+    assert merge_plugin_set(given, own) == expected
 
 
 FIT, SPREAD, IMAGES = "NodeResourcesFit", "PodTopologySpread", "ImageLocality"
@@ -196,40 +177,39 @@ FIT, SPREAD, IMAGES = "NodeResourcesFit", "PodTopologySpread", "ImageLocality"
 @cases(
     "points, pre_score, score",
     {
-        "plugin expansion": row({"multi_point": only(Plugin(FIT, 5))}, [FIT], {FIT: 5}),
+        "plugin expansion": row({"multi_point": only(f"{FIT}=5")}, [FIT], {FIT: 5}),
         "disable MultiPoint plugin at some extension points": row(
-            {"multi_point": only(FIT), "pre_score": plugin_set([], [FIT]), "score": plugin_set([], [FIT])}, [], {}
+            {"multi_point": only(FIT), "pre_score": plugin_set(f"-{FIT}"), "score": plugin_set(f"-{FIT}")}, [], {}
         ),
         "Multiple MultiPoint plugins": row({"multi_point": only(FIT, SPREAD)}, [FIT, SPREAD], {FIT: 1, SPREAD: 1}),
         "disable MultiPoint extension": row(
-            {"multi_point": only(FIT, SPREAD), "pre_score": plugin_set([], ["*"])}, [], {FIT: 1, SPREAD: 1}
+            {"multi_point": only(FIT, SPREAD), "pre_score": plugin_set("-*")}, [], {FIT: 1, SPREAD: 1}
         ),
         "Reorder MultiPoint plugins (specified extension takes precedence)": row(
-            {"multi_point": only(IMAGES, FIT, SPREAD), "score": plugin_set([SPREAD, FIT])},
+            {"multi_point": only(IMAGES, FIT, SPREAD), "score": plugin_set(SPREAD, FIT)},
             [FIT, SPREAD],
             {SPREAD: 1, FIT: 1, IMAGES: 1},
         ),
         "Reorder MultiPoint plugins (specified extension only takes precedence when it exists in MultiPoint)": row(
-            {"multi_point": only(FIT, SPREAD), "score": plugin_set([IMAGES, SPREAD, FIT])},
+            {"multi_point": only(FIT, SPREAD), "score": plugin_set(IMAGES, SPREAD, FIT)},
             [FIT, SPREAD],
             {SPREAD: 1, FIT: 1, IMAGES: 1},
         ),
         "Override MultiPoint plugins weights": row(
-            {"multi_point": only(FIT, SPREAD), "score": plugin_set([Plugin(SPREAD, 5), Plugin(FIT, 3)])},
+            {"multi_point": only(FIT, SPREAD), "score": plugin_set(f"{SPREAD}=5", f"{FIT}=3")},
             [FIT, SPREAD],
             {SPREAD: 5, FIT: 3},
         ),
         "disable and enable MultiPoint plugins with '*'": row(
-            {"multi_point": plugin_set(["PrioritySort", "DefaultBinder", SPREAD], ["*"])}, [SPREAD], {SPREAD: 1}
+            {"multi_point": plugin_set("PrioritySort", "DefaultBinder", SPREAD, "-*")}, [SPREAD], {SPREAD: 1}
         ),
         "disable and enable MultiPoint plugin by name": row(
-            {"multi_point": plugin_set(["DefaultBinder", "PrioritySort", SPREAD], ["*", SPREAD])}, [SPREAD], {SPREAD: 1}
+            {"multi_point": plugin_set("DefaultBinder", "PrioritySort", SPREAD, "-*", f"-{SPREAD}")},
+            [SPREAD],
+            {SPREAD: 1},
         ),
         "Override MultiPoint plugins weights and avoid a plugin being loaded multiple times": row(
-            {
-                "multi_point": only(FIT, SPREAD),
-                "score": plugin_set([Plugin(SPREAD, 5), Plugin(IMAGES, 5), Plugin(FIT, 3)]),
-            },
+            {"multi_point": only(FIT, SPREAD), "score": plugin_set(f"{SPREAD}=5", f"{IMAGES}=5", f"{FIT}=3")},
             [FIT, SPREAD],
             {SPREAD: 5, FIT: 3, IMAGES: 5},
         ),
@@ -249,13 +229,11 @@ def test_new_framework_multi_point_expansion(
 @cases(
     "points, changed",
     {
-        "Score's own": row({"score": plugin_set([Plugin(FIT, 9)])}, {FIT: 9}),
-        "Score's own, not given": row({"score": plugin_set(["TaintToleration"])}, {"TaintToleration": 1}),
-        "MultiPoint's": row({"multi_point": plugin_set([Plugin(FIT, 9)])}, {FIT: 9}),
-        "MultiPoint's, of 0": row({"multi_point": plugin_set([Plugin(SPREAD, 0)])}, {SPREAD: 1}),
-        "both: Score's": row(
-            {"multi_point": plugin_set([Plugin(FIT, 9)]), "score": plugin_set([Plugin(FIT, 4)])}, {FIT: 4}
-        ),
+        "Score's own": row({"score": plugin_set(f"{FIT}=9")}, {FIT: 9}),
+        "Score's own, not given": row({"score": plugin_set("TaintToleration")}, {"TaintToleration": 1}),
+        "MultiPoint's": row({"multi_point": plugin_set(f"{FIT}=9")}, {FIT: 9}),
+        "MultiPoint's, of 0": row({"multi_point": plugin_set(f"{SPREAD}=0")}, {SPREAD: 1}),
+        "both: Score's": row({"multi_point": plugin_set(f"{FIT}=9"), "score": plugin_set(f"{FIT}=4")}, {FIT: 4}),
     },
 )
 def test_weights(points: Mapping[str, PluginSet], changed: Mapping[str, int]) -> None:
@@ -268,16 +246,16 @@ def test_weights(points: Mapping[str, PluginSet], changed: Mapping[str, int]) ->
 @cases(
     "own, expected",
     {
-        "one disabled": row(plugin_set([], ["NodePorts", "Unknown"]), [name for name in FILTER if name != "NodePorts"]),
-        "all disabled": row(plugin_set([], ["*"]), []),
-        "all but two": row(plugin_set(["NodePorts", "NodeName"], ["*"]), ["NodePorts", "NodeName"]),
+        "one disabled": row(plugin_set("-NodePorts", "-Unknown"), [name for name in FILTER if name != "NodePorts"]),
+        "all disabled": row(plugin_set("-*"), []),
+        "all but two": row(plugin_set("NodePorts", "NodeName", "-*"), ["NodePorts", "NodeName"]),
         "moved to the end": row(
-            plugin_set(["NodePorts"], ["NodePorts"]), [*(name for name in FILTER if name != "NodePorts"), "NodePorts"]
+            plugin_set("NodePorts", "-NodePorts"), [*(name for name in FILTER if name != "NodePorts"), "NodePorts"]
         ),
         "moved to the front": row(
-            plugin_set(["NodePorts"]), ["NodePorts", *(name for name in FILTER if name != "NodePorts")]
+            plugin_set("NodePorts"), ["NodePorts", *(name for name in FILTER if name != "NodePorts")]
         ),
-        "one that is not kube-scheduler's": row(plugin_set(["Custom"]), [*FILTER, "Custom"]),
+        "one that is not kube-scheduler's": row(plugin_set("Custom"), [*FILTER, "Custom"]),
     },
 )
 def test_changes_at_one_point(own: PluginSet, expected: Sequence[str]) -> None:
@@ -289,17 +267,13 @@ def test_changes_at_one_point(own: PluginSet, expected: Sequence[str]) -> None:
 @cases(
     "points, unknown, score",
     {
-        "at a point": row({"score": plugin_set([Plugin("Custom", 4)])}, ("Custom",), {**SCORE, "Custom": 4}),
-        "at MultiPoint: position unknown": row({"multi_point": plugin_set(["Custom"])}, ("Custom",), SCORE),
+        "at a point": row({"score": plugin_set("Custom=4")}, ("Custom",), {**SCORE, "Custom": 4}),
+        "at MultiPoint: position unknown": row({"multi_point": plugin_set("Custom")}, ("Custom",), SCORE),
         "at both: it scores first": row(
-            {"multi_point": plugin_set([Plugin("Custom", 7)]), "score": plugin_set(["Custom"])},
-            ("Custom",),
-            {"Custom": 1, **SCORE},
+            {"multi_point": plugin_set("Custom=7"), "score": plugin_set("Custom")}, ("Custom",), {"Custom": 1, **SCORE}
         ),
-        "several": row(
-            {"multi_point": plugin_set(["B"]), "permit": plugin_set(["C", "A", "B"])}, ("B", "C", "A"), SCORE
-        ),
-        "disabled: it is not there": row({"filter": plugin_set([], ["Custom"])}, (), SCORE),
+        "several": row({"multi_point": plugin_set("B"), "permit": plugin_set("C", "A", "B")}, ("B", "C", "A"), SCORE),
+        "disabled: it is not there": row({"filter": plugin_set("-Custom")}, (), SCORE),
     },
 )
 def test_plugins_that_are_not_kube_schedulers(
@@ -313,45 +287,45 @@ def test_plugins_that_are_not_kube_schedulers(
 
 def test_multi_point_plugin_may_be_the_only_one() -> None:
     """Whether it sorts the queue and binds is unknown here."""
-    assert run(multi_point=plugin_set(["Custom"], ["*"])).unknown == ("Custom",)
+    assert run(multi_point=plugin_set("Custom", "-*")).unknown == ("Custom",)
 
 
 @cases(
     "points, problems",
     {
         "duplicate plugin name": row(
-            {"preFilter": {"enabled": [{"name": FIT}, {"name": FIT}]}},
+            {"preFilter": enabled(FIT, FIT)},
             ['preFilter.enabled[1].name: Duplicate value: "NodeResourcesFit": enable it once'],
         ),
         "duplicate of an unknown plugin": row(
-            {"permit": {"enabled": [{"name": "Custom"}, {"name": "Custom"}]}},
+            {"permit": enabled("Custom", "Custom")},
             ['permit.enabled[1].name: Duplicate value: "Custom": enable it once'],
         ),
         "Expect 'already registered' error": row(
-            {"multiPoint": {"enabled": [{"name": FIT}, {"name": FIT}]}},
+            {"multiPoint": enabled(FIT, FIT)},
             ['multiPoint.enabled[1].name: Duplicate value: "NodeResourcesFit": enable it once'],
         ),
         "twice at MultiPoint, and no point gets it from there": row(
             {
-                "multiPoint": {"enabled": [{"name": "NodePorts"}, {"name": "NodePorts"}]},
+                "multiPoint": enabled("NodePorts", "NodePorts"),
                 "preFilter": {"disabled": [{"name": "NodePorts"}]},
-                "filter": {"enabled": [{"name": "NodePorts"}]},
+                "filter": enabled("NodePorts"),
             },
             [],
         ),
         "enabled Score plugin doesn't extend the ScorePlugin interface": row(
-            {"filter": {"enabled": [{"name": IMAGES}]}},
+            {"filter": enabled(IMAGES)},
             ['filter.enabled[0].name: Invalid value: "ImageLocality": it has no filter, only score'],
         ),
         "no name": row(
-            {"score": {"enabled": [{"name": "*"}]}, "bind": {"enabled": [{}]}},
+            {"score": enabled("*"), "bind": {"enabled": [{}]}},
             [
                 'score.enabled[0].name: Invalid value: "*": disables only; name each plugin that is to run',
                 "bind.enabled[0].name: Required value: name a plugin",
             ],
         ),
         "a plugin that was removed": row(
-            {"filter": {"enabled": [{"name": "EBSLimits"}]}},
+            {"filter": enabled("EBSLimits")},
             [
                 (
                     'filter.enabled[0].name: Invalid value: "EBSLimits": there is no such plugin any more; '
@@ -360,7 +334,7 @@ def test_multi_point_plugin_may_be_the_only_one() -> None:
             ],
         ),
         "two plugins sort the queue": row(
-            {"queueSort": {"enabled": [{"name": "Custom"}]}},
+            {"queueSort": enabled("Custom")},
             ["queueSort: Invalid value: PrioritySort, Custom: only one can be enabled; disable the others"],
         ),
         "no plugin remains": row(
@@ -371,7 +345,7 @@ def test_multi_point_plugin_may_be_the_only_one() -> None:
             ],
         ),
         "more than one PlacementGeneratePlugin": row(
-            {"placementGenerate": {"enabled": [{"name": "TopologyPlacementGenerator"}, {"name": "Custom"}]}},
+            {"placementGenerate": enabled("TopologyPlacementGenerator", "Custom")},
             [
                 (
                     "placementGenerate: Invalid value: TopologyPlacementGenerator, Custom: only one can be enabled; "
@@ -405,18 +379,14 @@ def test_defaults_are_kube_schedulers_own() -> None:
     "points, field",
     {
         "the defaults": row({}, ""),
-        "by the point": row({"post_filter": plugin_set(disabled=["DefaultPreemption"])}, "postFilter"),
-        "with all of the point": row({"post_filter": plugin_set(disabled=["*"])}, "postFilter"),
-        "by MultiPoint": row({"multi_point": plugin_set(disabled=["DefaultPreemption"])}, "multiPoint"),
-        "at another point": row({"pre_enqueue": plugin_set(disabled=["DefaultPreemption"])}, ""),
+        "by the point": row({"post_filter": plugin_set("-DefaultPreemption")}, "postFilter"),
+        "with all of the point": row({"post_filter": plugin_set("-*")}, "postFilter"),
+        "by MultiPoint": row({"multi_point": plugin_set("-DefaultPreemption")}, "multiPoint"),
+        "at another point": row({"pre_enqueue": plugin_set("-DefaultPreemption")}, ""),
         "by MultiPoint and enabled at the point": row(
-            {
-                "multi_point": plugin_set(disabled=["DefaultPreemption"]),
-                "post_filter": plugin_set(enabled=["DefaultPreemption"]),
-            },
-            "",
+            {"multi_point": plugin_set("-DefaultPreemption"), "post_filter": plugin_set("DefaultPreemption")}, ""
         ),
-        "enabled beside all": row({"post_filter": plugin_set(enabled=["DefaultPreemption"], disabled=["*"])}, ""),
+        "enabled beside all": row({"post_filter": plugin_set("DefaultPreemption", "-*")}, ""),
     },
 )
 def test_P2_what_keeps_a_default_plugin_from_a_point(points: Mapping[str, PluginSet], field: str) -> None:
