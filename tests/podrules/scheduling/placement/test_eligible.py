@@ -22,10 +22,7 @@ KEYS = st.sampled_from(["zone", "disk", "not a key"])
 VALUES = st.sampled_from(["a", "b", "1", "2", ""])
 EFFECTS = st.sampled_from(["NoSchedule", "NoExecute", "PreferNoSchedule"])
 LABELS = st.builds(
-    make_requirement,
-    KEYS,
-    st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]),
-    VALUES,
+    make_requirement, KEYS, st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]), VALUES
 ) | st.builds(make_requirement, KEYS, st.sampled_from(["Exists", "DoesNotExist"]))
 FIELDS = st.builds(
     make_requirement,

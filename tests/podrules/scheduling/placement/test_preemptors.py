@@ -89,9 +89,7 @@ def test_pod_that_waits_for_its_victims_preempts_no_other() -> None:
     going = {
         **going,
         "metadata": {**going["metadata"], "deletionTimestamp": START},
-        "status": {
-            "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}],
-        },
+        "status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]},
     }
     nominated = {**HIGH, "status": {"nominatedNodeName": "a"}}
     other = on_node("x", "b", 1)

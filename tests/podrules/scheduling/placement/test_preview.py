@@ -46,11 +46,7 @@ def test_P6_spared_lower_pods_have_a_reason() -> None:
     assert preview is not None
     assert preview.nodes == ("a",)
     (left,) = preview.left_alone
-    assert (left.why, left.lowest, left.lowest_priority) == (
-        "fewestPDBViolations",
-        PodReference("default", "y"),
-        3,
-    )
+    assert (left.why, left.lowest, left.lowest_priority) == ("fewestPDBViolations", PodReference("default", "y"), 3)
 
 
 def test_P7_best_effort_pod_preempts_guaranteed_pod() -> None:

@@ -180,8 +180,5 @@ def test_claim_may_take_one_of_two_volumes() -> None:
         persistentVolumes=disks,
         storageClasses=[storage_class("late", LATER, makes=False)],
     )
-    assert [(one.volume, one.nodes, one.apart) for one in found] == [
-        ("free-n1", ("n1",), ""),
-        ("free-n2", ("n2",), ""),
-    ]
+    assert [(one.volume, one.nodes, one.apart) for one in found] == [("free-n1", ("n1",), ""), ("free-n2", ("n2",), "")]
     assert "Way out" not in said(*found)

@@ -100,12 +100,7 @@ def test_nodes_of_the_zone_decide_its_labels() -> None:
 
 def test_new_node_takes_zone_labels_from_other_nodes() -> None:
     found = added_labels([zoned("n1", "b", **{DISK: "b", "disk": "ssd"})], like="")
-    assert found == {
-        "kubernetes.io/hostname": "new",
-        ZONE: "c",
-        DISK: "c",
-        "topology.kubernetes.io/region": "north",
-    }
+    assert found == {"kubernetes.io/hostname": "new", ZONE: "c", DISK: "c", "topology.kubernetes.io/region": "north"}
 
 
 def test_node_copy_has_csi_drivers_with_own_labels() -> None:

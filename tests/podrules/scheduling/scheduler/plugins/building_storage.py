@@ -10,13 +10,9 @@ from podrules.api.model.node import CSINode
 from podrules.api.model.pod import Pod
 from podrules.api.model.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from tests.objects import raw_pod
+from tests.podrules.scheduling.building import mounted
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
-
-
-def mounted(name: str) -> dict[str, Any]:
-    """A pod's volume that is a claim."""
-    return {"name": name, "persistentVolumeClaim": {"claimName": name}}
 
 
 def ephemeral(name: str) -> dict[str, Any]:

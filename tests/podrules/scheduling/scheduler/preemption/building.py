@@ -17,9 +17,8 @@ from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.preemption import Candidate, PostFilter, Preemption, preempt
 from podrules.scheduling.scheduler.runtime import Framework
 from tests.objects import raw_node, raw_pod
+from tests.podrules.scheduling.building import HOST, Json, mounted
 from tests.scheduling import DEFAULT_FRAMEWORK
-
-Json = Mapping[str, Any]
 
 NEGATIVE, LOW, MID, HIGH, VERY_HIGH = -100, 0, 100, 1000, 10000
 SMALL, MEDIUM, LARGE, VERY_LARGE = "100m", "200m", "300m", "500m"
@@ -27,7 +26,7 @@ SMALL, MEDIUM, LARGE, VERY_LARGE = "100m", "200m", "300m", "500m"
 
 def make_node(name: str, cpu: str = VERY_LARGE, *, pods: int = 32, labels: Json | None = None, **spec: Any) -> Json:
     """A node with room for one very large pod."""
-    own = {"kubernetes.io/hostname": name, **(labels or {})}
+    own = {HOST: name, **(labels or {})}
     return raw_node(name, own, allocatable={"cpu": cpu, "memory": "8Gi", "pods": str(pods)}, **spec)
 
 
@@ -61,40 +60,30 @@ def make_pod(
     )
 
 
-def make_budget(
-    name: str = "pdb",
-    allowed: int = 0,
-    *,
-    namespace: str = "default",
-    selector: Json | None = None,
-    disrupted: Sequence[str] = (),
-) -> Json:
-    """A budget for the pods labelled ``app: foo``, unless it has another selector."""
-    return {
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"selector": {"matchLabels": {"app": "foo"}} if selector is None else selector},
-        "status": {
-            "disruptionsAllowed": allowed,
-            "disruptedPods": dict.fromkeys(disrupted, "2026-01-01T00:00:00Z"),
-        },
-    }
+def bound_claim(name: str, volume: str, **spec: Any) -> Json:
+    """A claim that has its volume."""
+    metadata = {"name": name, "namespace": "default", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+    return {"metadata": metadata, "spec": {"volumeName": volume, **spec}}
 
 
-def anti_affinity(key: str, **labels: str) -> Json:
-    """A required anti-affinity term to pods with these labels."""
-    term = {"topologyKey": key, "labelSelector": {"matchLabels": labels}}
-    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+def csi_node(name: str, limit: int) -> Json:
+    """A node to which the driver ``csi`` attaches so many volumes."""
+    driver = {"name": "csi", "nodeID": "1", "allocatable": {"count": limit}}
+    return {"metadata": {"name": name}, "spec": {"drivers": [driver]}}
 
 
-def spread(key: str, max_skew: int = 1, **labels: str) -> Json:
-    """A DoNotSchedule constraint on pods with these labels."""
-    selector = {"matchLabels": labels}
-    return {
-        "maxSkew": max_skew,
-        "topologyKey": key,
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": selector,
-    }
+def csi_volume(name: str) -> Json:
+    """A volume of the driver ``csi``."""
+    return {"metadata": {"name": name}, "spec": {"csi": {"driver": "csi", "volumeHandle": name}}}
+
+
+SINGLE = {"accessModes": ["ReadWriteOncePod"]}
+USES_DATA = [mounted("data")]
+DATA: Mapping[str, Sequence[Json]] = {
+    "persistentVolumeClaims": [bound_claim("data", "pv", **SINGLE)],
+    "persistentVolumes": [{"metadata": {"name": "pv"}, "spec": SINGLE}],
+}
+"""A claim for a single pod; ``USES_DATA`` are the volumes of a pod that uses it."""
 
 
 def cycle(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from podrules.scheduling.scheduler.preemption import Criterion, NodeChoice
 from tests.cases import cases, row
+from tests.podrules.scheduling.building import Json, make_budget
 from tests.podrules.scheduling.scheduler.preemption.building import (
     HIGH,
     LARGE,
@@ -18,13 +19,10 @@ from tests.podrules.scheduling.scheduler.preemption.building import (
     VERY_HIGH,
     VERY_LARGE,
     looked_at,
-    make_budget,
     make_node,
     make_pod,
     preempted,
 )
-
-Json = Mapping[str, Any]
 
 
 def chosen(pod: Json, pods: Sequence[Json], **given: Any) -> NodeChoice:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from podrules.scheduling.scheduler.preemption import CrossNodeHelp, cross_node_help, preempt
 from tests.cases import cases, row
+from tests.podrules.scheduling.building import Json, anti_affinity, spread
 from tests.podrules.scheduling.scheduler.preemption.building import (
+    DATA,
     HIGH,
     LARGE,
     LOW,
     MID,
+    USES_DATA,
     VERY_HIGH,
-    anti_affinity,
     cycle,
     make_node,
     make_pod,
-    spread,
 )
-
-Json = Mapping[str, Any]
 
 A = {"app": "a"}
 ZONE_1 = {"zone": "1"}
@@ -76,19 +75,10 @@ def test_P4_spread_over_zones() -> None:
 
 
 def test_P4_claim_that_a_pod_of_another_node_uses() -> None:
-    annotations = {"pv.kubernetes.io/bind-completed": "yes"}
-    claim = {
-        "metadata": {"name": "data", "namespace": "default", "annotations": annotations},
-        "spec": {"accessModes": ["ReadWriteOncePod"], "volumeName": "pv"},
-    }
-    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-    found = help_for(
-        make_pod("p", LARGE, HIGH, volumes=volumes),
-        [make_node("node1"), make_node("node2")],
-        [make_pod("user", "100m", LOW, on="node2", volumes=volumes), make_pod("full", "400m", HIGH, on="node2")],
-        persistentVolumeClaims=[claim],
-        persistentVolumes=[{"metadata": {"name": "pv"}, "spec": {"accessModes": ["ReadWriteOncePod"]}}],
-    )
+    nodes = [make_node("node1"), make_node("node2")]
+    user = make_pod("user", "100m", LOW, on="node2", volumes=USES_DATA)
+    full = make_pod("full", "400m", HIGH, on="node2")
+    found = help_for(make_pod("p", LARGE, HIGH, volumes=USES_DATA), nodes, [user, full], **DATA)
     assert names_of(found) == ("node1", ["user"], [])
 
 

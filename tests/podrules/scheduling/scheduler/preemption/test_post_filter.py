@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from podrules.scheduling.scheduler.profile import read_profiles
 from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS, Framework, new_framework
 from tests.cases import cases, row
 from tests.features import around
+from tests.podrules.scheduling.building import PREEMPTED, Json, mounted
 from tests.podrules.scheduling.scheduler.preemption.building import (
     HIGH,
     LARGE,
@@ -21,7 +21,10 @@ from tests.podrules.scheduling.scheduler.preemption.building import (
     MID,
     VERY_HIGH,
     VERY_LARGE,
+    bound_claim,
     candidates_of,
+    csi_node,
+    csi_volume,
     looked_at,
     make_node,
     make_pod,
@@ -29,10 +32,9 @@ from tests.podrules.scheduling.scheduler.preemption.building import (
     victims_of,
 )
 
-Json = Mapping[str, Any]
-
-VICTIM = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
 PREEMPTOR = make_pod("p", LARGE, HIGH)
+NODE, P1 = [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")]
+NEVER = make_pod("p", LARGE, HIGH, preemptionPolicy="Never")
 TAINT = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
 
 
@@ -56,7 +58,7 @@ def said(found: PostFilter) -> str:
 
 
 def test_P4_nomination_drops_reasons_of_other_plugins() -> None:
-    found = preempted(PREEMPTOR, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")])
+    found = preempted(PREEMPTOR, NODE, P1)
     reason = "preemption: found a potential placement for pod on node node1, preempting 1 victims"
     assert found.status == Status(Code.SUCCESS, (reason,))
     assert found.nominated_node_name == "node1"
@@ -128,7 +130,7 @@ def test_reasons_are_counted_as_those_of_filter_are() -> None:
 
 def test_P2_pod_that_never_preempts_waits() -> None:
     pod = make_pod("p", LARGE, HIGH, preemptionPolicy="Never", nominated="node1")
-    found = preempted(pod, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")])
+    found = preempted(pod, NODE, P1)
     assert said(found) == "preemption: not eligible due to preemptionPolicy=Never."
     assert looked_at(found).not_eligible == "not eligible due to preemptionPolicy=Never."
     assert looked_at(found).potential_nodes == ("node1",)
@@ -142,11 +144,11 @@ def test_P2_pod_that_never_preempts_can_be_preempted() -> None:
 
 def test_P2_preempt_lower_priority_is_the_default() -> None:
     pod = make_pod("p", LARGE, HIGH, preemptionPolicy="PreemptLowerPriority")
-    assert preempted(pod, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")]).status.ok
+    assert preempted(pod, NODE, P1).status.ok
 
 
 def terminating(priority: int = MID, **fields: Any) -> Json:
-    return make_pod("p1", LARGE, priority, on="node1", **{"deleted": True, "conditions": [VICTIM], **fields})
+    return make_pod("p1", LARGE, priority, on="node1", **{"deleted": True, "conditions": [PREEMPTED], **fields})
 
 
 @cases(
@@ -158,7 +160,7 @@ def terminating(priority: int = MID, **fields: Any) -> Json:
         "non-victim Pods terminating": row(terminating(conditions=[]), make_node("node1"), True),
         "a victim that is not terminating yet": row(terminating(deleted=False), make_node("node1"), True),
         "someone else's victim": row(
-            terminating(conditions=[{**VICTIM, "reason": "EvictionByEvictionAPI"}]), make_node("node1"), True
+            terminating(conditions=[{**PREEMPTED, "reason": "EvictionByEvictionAPI"}]), make_node("node1"), True
         ),
         "a victim that this pod could not preempt": row(terminating(HIGH), make_node("node1"), True),
         "Pod with nominated node": row(terminating(), make_node("node1", taints=[TAINT]), True),
@@ -176,7 +178,7 @@ def test_P5_no_further_preemption_while_victims_terminate(victim: Json, node: Js
 
 def test_P5_nomination_to_deleted_node_does_not_count() -> None:
     pod = make_pod("p", LARGE, HIGH, nominated="gone")
-    assert preempted(pod, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")]).status.ok
+    assert preempted(pod, NODE, P1).status.ok
 
 
 def test_P5_node_is_reserved_for_pods_nominated_to_it() -> None:
@@ -211,9 +213,8 @@ def test_P5_terminating_victim_keeps_its_grace_period() -> None:
 
 
 def test_early_pre_filter_end_prevents_preemption() -> None:
-    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}]
-    pod = make_pod("p", LARGE, HIGH, volumes=volumes)
-    found = preempted(pod, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")])
+    pod = make_pod("p", LARGE, HIGH, volumes=[mounted("missing")])
+    found = preempted(pod, NODE, P1)
     assert found.status == Status(Code.ERROR, ("not found",), "DynamicResources")
     assert found.preemption is None
     assert found.nominates is None
@@ -221,20 +222,19 @@ def test_early_pre_filter_end_prevents_preemption() -> None:
 
 
 def test_only_preemption_reports_without_dynamic_resources() -> None:
-    never = make_pod("p", LARGE, HIGH, preemptionPolicy="Never")
     given: list[dict[str, Any]] = [
         {"features": Features.of_minor(33)},
         {"framework": framework(postFilter={"disabled": [{"name": "DynamicResources"}]})},
     ]
     for setting in given:
-        found = preempted(never, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")], **setting)
+        found = preempted(NEVER, NODE, P1, **setting)
         assert found.status.reasons == ("preemption: not eligible due to preemptionPolicy=Never.",)
         assert found.status.plugin == "DefaultPreemption"
 
 
 def test_no_pod_is_preempted_without_default_preemption() -> None:
     setting = framework(postFilter={"disabled": [{"name": "DefaultPreemption"}]})
-    found = preempted(PREEMPTOR, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")], framework=setting)
+    found = preempted(PREEMPTOR, NODE, P1, framework=setting)
     assert found.status.reasons == ()
     assert found.message == "0/1 nodes are available: 1 Insufficient cpu."
     assert found.preemption is None
@@ -242,12 +242,10 @@ def test_no_pod_is_preempted_without_default_preemption() -> None:
 
 def test_idle_plugin_reports_until_1_36() -> None:
     before, _ = around("dra_quiet_post_filter")
-    pods = [make_pod("p1", LARGE, MID, on="node1")]
     setting = {"framework": framework(postFilter={"disabled": [{"name": "DefaultPreemption"}]})}
-    alone = preempted(PREEMPTOR, [make_node("node1")], pods, features=before, **setting)
+    alone = preempted(PREEMPTOR, NODE, P1, features=before, **setting)
     assert alone.message == "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate"
-    never = make_pod("p", LARGE, HIGH, preemptionPolicy="Never")
-    both = preempted(never, [make_node("node1")], pods, features=before)
+    both = preempted(NEVER, NODE, P1, features=before)
     assert both.status.plugin == "DynamicResources"
     assert both.status.reasons == (
         "no new claims to deallocate",
@@ -257,7 +255,7 @@ def test_idle_plugin_reports_until_1_36() -> None:
 
 def test_no_plugin_clears_the_nomination() -> None:
     setting = framework(postFilter={"disabled": [{"name": "*"}]})
-    found = preempted(PREEMPTOR, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")], framework=setting)
+    found = preempted(PREEMPTOR, NODE, P1, framework=setting)
     assert found.message == "0/1 nodes are available: 1 Insufficient cpu."
     assert found.nominated_node_name == ""
     assert found.preemption is None
@@ -281,33 +279,25 @@ def test_P4_candidates_are_complete_and_sampling_is_shown(args: Json | None, eno
 
 def test_arguments_may_allow_no_candidate() -> None:
     setting = framework(args={"minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 0})
-    pods = [make_pod("p1", LARGE, MID, on="node1")]
-    found = preempted(PREEMPTOR, [make_node("node1")], pods, framework=setting)
+    found = preempted(PREEMPTOR, NODE, P1, framework=setting)
     assert said(found) == ("preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.")
-
-
-def claim(name: str, volume: str) -> Json:
-    annotations = {"pv.kubernetes.io/bind-completed": "yes"}
-    metadata = {"name": name, "namespace": "default", "annotations": annotations}
-    return {"metadata": metadata, "spec": {"volumeName": volume}}
 
 
 @pytest.mark.parametrize("elsewhere", [True, False])
 def test_error_counts_only_without_candidate(elsewhere: bool) -> None:
     """The volumes of a pod that stays on node1 are unknown, which matters only once there is room."""
-    driver = {"name": "csi", "nodeID": "1", "allocatable": {"count": 1}}
     pods = [
         make_pod("odd", on="node1", priority=HIGH, volumes=[{"name": "data", "ephemeral": {}}]),
         make_pod("p1", LARGE, MID, on="node1"),
         make_pod("p2", LARGE, MID if elsewhere else HIGH, on="node2"),
     ]
     found = preempted(
-        make_pod("p", LARGE, HIGH, volumes=[{"name": "mine", "persistentVolumeClaim": {"claimName": "mine"}}]),
+        make_pod("p", LARGE, HIGH, volumes=[mounted("mine")]),
         [make_node("node1"), make_node("node2")],
         pods,
-        csiNodes=[{"metadata": {"name": "node1"}, "spec": {"drivers": [driver]}}],
-        persistentVolumeClaims=[claim("mine", "pv"), claim("odd-data", "")],
-        persistentVolumes=[{"metadata": {"name": "pv"}, "spec": {"csi": {"driver": "csi", "volumeHandle": "1"}}}],
+        csiNodes=[csi_node("node1", 1)],
+        persistentVolumeClaims=[bound_claim("mine", "pv"), bound_claim("odd-data", "")],
+        persistentVolumes=[csi_volume("pv")],
     )
     problem = (
         'running "NodeVolumeLimits" filter plugin: PVC default/odd-data was not created for pod default/odd '

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -11,10 +11,18 @@ from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes
 from podrules.scheduling.scheduler.framework.answers import Code, Status
 from podrules.scheduling.scheduler.plugins.node_ports import host_ports
 from podrules.scheduling.scheduler.preemption.victims import Trials
-from tests.podrules.scheduling.scheduler.preemption.building import HIGH, LOW, cycle, make_node, make_pod, spread
+from tests.objects import raw_pod
+from tests.podrules.scheduling.building import Json, spread
+from tests.podrules.scheduling.scheduler.preemption.building import (
+    DATA,
+    HIGH,
+    LOW,
+    USES_DATA,
+    cycle,
+    make_node,
+    make_pod,
+)
 from tests.recorded import recorded
-
-Json = Mapping[str, Any]
 
 
 def recorded_cycles(count: int) -> Iterator[FilterResult]:
@@ -83,8 +91,8 @@ def test_uncounted_terminating_pod_is_subtracted() -> None:
 
 def test_port_is_free_after_one_holder_is_removed() -> None:
     def with_port(name: str, *, on: str = "") -> Json:
-        pod = make_pod(name)
-        return {**pod, "spec": {"containers": [{"name": "app", "ports": [{"hostPort": 80}]}], "nodeName": on}}
+        containers = [{"name": "app", "ports": [{"hostPort": 80}]}]
+        return raw_pod(name, "default", uid=name, containers=containers, nodeName=on)
 
     filtered = cycle(with_port("p"), [make_node("a")], [with_port("one", on="a"), with_port("two", on="a")])
     one, two = filtered.context.table.pods
@@ -96,19 +104,9 @@ def test_port_is_free_after_one_holder_is_removed() -> None:
 
 def test_claim_counts_by_name_only() -> None:
     """Removing a pod of another namespace with a claim of the same name frees the claim."""
-    annotations = {"pv.kubernetes.io/bind-completed": "yes"}
-    claim = {
-        "metadata": {"name": "data", "namespace": "default", "annotations": annotations},
-        "spec": {"accessModes": ["ReadWriteOncePod"], "volumeName": "pv"},
-    }
-    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-    filtered = cycle(
-        make_pod("p", volumes=volumes),
-        [make_node("a"), make_node("b")],
-        [make_pod("user", on="b", volumes=volumes), make_pod("x", on="a", namespace="other", volumes=volumes)],
-        persistentVolumeClaims=[claim],
-        persistentVolumes=[{"metadata": {"name": "pv"}, "spec": {"accessModes": ["ReadWriteOncePod"]}}],
-    )
+    user = make_pod("user", on="b", volumes=USES_DATA)
+    other = make_pod("x", on="a", namespace="other", volumes=USES_DATA)
+    filtered = cycle(make_pod("p", volumes=USES_DATA), [make_node("a"), make_node("b")], [user, other], **DATA)
     (stranger,) = filtered.context.table.pods.on(0)
     trial = Trials(filtered).of(0, (stranger,))
     assert trial.status().plugin == "VolumeRestrictions"

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from podrules.scheduling.scheduler.framework.answers import Code, Status
 from tests.cases import cases, row
+from tests.objects import raw_pod
+from tests.podrules.scheduling.building import HOST, Json, anti_affinity, make_budget, mounted, near, spread
 from tests.podrules.scheduling.scheduler.preemption.building import (
+    DATA,
     HIGH,
     LARGE,
     LOW,
     MEDIUM,
     MID,
     SMALL,
+    USES_DATA,
     VERY_LARGE,
-    anti_affinity,
+    bound_claim,
     candidates_of,
+    csi_node,
+    csi_volume,
     looked_at,
-    make_budget,
     make_node,
     make_pod,
     preempted,
-    spread,
     victims_of,
 )
-
-Json = Mapping[str, Any]
 
 NODES = [make_node("node1"), make_node("node2")]
 FOO = {"app": "foo"}
@@ -84,7 +85,7 @@ def test_room(pod: Json, pods: Sequence[Json], expected: Mapping[str, list[str]]
 
 
 def test_pod_with_anti_affinity_is_preempted() -> None:
-    away = anti_affinity("kubernetes.io/hostname", foo="")
+    away = anti_affinity(foo="")
     found = preempted(
         make_pod("p", SMALL, HIGH, labels={"foo": ""}),
         [make_node("node1"), make_node("node2", SMALL)],
@@ -100,7 +101,7 @@ def test_pod_with_anti_affinity_is_preempted() -> None:
 
 def test_preemption_resolves_topology_spread_failure() -> None:
     foo = {"foo": ""}
-    constraints = [spread("zone", foo=""), spread("kubernetes.io/hostname", foo="")]
+    constraints = [spread("zone", foo=""), spread(HOST, foo="")]
     found = preempted(
         make_pod("p", priority=HIGH, labels=foo, topologySpreadConstraints=constraints),
         [
@@ -189,27 +190,17 @@ def test_P4_budgets_are_best_effort() -> None:
 
 def test_P4_affinity_to_a_lower_priority_pod_defeats_preemption() -> None:
     """Without the friend the pod would no longer match the node, although another pod could be preempted instead."""
-    near = {
-        "podAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": [
-                {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": FOO}}
-            ]
-        }
-    }
     friend = make_pod("friend", SMALL, LOW, on="node1", labels=FOO)
     big = make_pod("big", LARGE, LOW, on="node1")
-    found = preempted(make_pod("p", LARGE, HIGH, affinity=near), NODES[:1], [friend, big])
+    pod = make_pod("p", LARGE, HIGH, affinity=near(**FOO))
+    found = preempted(pod, NODES[:1], [friend, big])
     assert victims_of(found) == {}
-    assert looked_at(found).no_candidate == {
-        "node1": Status(
-            Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match pod affinity rules",), "InterPodAffinity"
-        )
-    }
+    reason = ("node(s) didn't match pod affinity rules",)
+    rejection = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reason, "InterPodAffinity")
+    assert looked_at(found).no_candidate == {"node1": rejection}
     # Affinity to a pod of the same priority still counts.
     friend = make_pod("friend", SMALL, HIGH, on="node1", labels=FOO)
-    assert victims_of(preempted(make_pod("p", LARGE, HIGH, affinity=near), NODES[:1], [friend, big])) == {
-        "node1": ["big"]
-    }
+    assert victims_of(preempted(pod, NODES[:1], [friend, big])) == {"node1": ["big"]}
 
 
 def test_P4_pod_of_same_priority_is_not_preempted() -> None:
@@ -225,60 +216,32 @@ def test_pod_without_a_priority_counts_as_0() -> None:
 
 def test_host_ports_are_freed() -> None:
     def with_port(name: str, priority: int, port: int, *, on: str = "") -> Json:
-        container = {"name": "app", "ports": [{"hostPort": port}]}
-        return {
-            **make_pod(name, priority=priority, on=on),
-            "spec": {"containers": [container], "nodeName": on, "priority": priority},
-        }
+        containers = [{"name": "app", "ports": [{"hostPort": port}]}]
+        return raw_pod(name, "default", uid=name, containers=containers, nodeName=on, priority=priority)
 
     pods = [with_port("web", LOW, 80, on="node1"), with_port("other", LOW, 81, on="node1")]
     assert victims_of(preempted(with_port("p", HIGH, 80), NODES[:1], pods)) == {"node1": ["web"]}
 
 
 def test_claim_for_one_pod_is_freed_on_its_node() -> None:
-    claim = {
-        "metadata": {"name": "data", "namespace": "default", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
-        "spec": {"accessModes": ["ReadWriteOncePod"], "volumeName": "pv"},
-    }
-    volume = {"metadata": {"name": "pv"}, "spec": {"accessModes": ["ReadWriteOncePod"]}}
-    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-    found = preempted(
-        make_pod("p", priority=HIGH, volumes=volumes),
-        NODES,
-        [make_pod("user", priority=LOW, on="node1", volumes=volumes), make_pod("idle", priority=LOW, on="node2")],
-        persistentVolumeClaims=[claim],
-        persistentVolumes=[volume],
-    )
+    user = make_pod("user", priority=LOW, on="node1", volumes=USES_DATA)
+    idle = make_pod("idle", priority=LOW, on="node2")
+    found = preempted(make_pod("p", priority=HIGH, volumes=USES_DATA), NODES, [user, idle], **DATA)
     assert victims_of(found) == {"node1": ["user"]}
     assert looked_at(found).no_candidate["node2"].plugin == "VolumeRestrictions"
 
 
 def test_attached_volumes_are_freed() -> None:
-    def claim(name: str) -> Json:
-        annotations = {"pv.kubernetes.io/bind-completed": "yes"}
-        metadata = {"name": name, "namespace": "default", "annotations": annotations}
-        return {"metadata": metadata, "spec": {"volumeName": f"pv-{name}"}}
-
-    def volume(name: str) -> Json:
-        return {"metadata": {"name": f"pv-{name}"}, "spec": {"csi": {"driver": "csi", "volumeHandle": name}}}
-
-    def mounting(name: str) -> Sequence[Json]:
-        return [{"name": name, "persistentVolumeClaim": {"claimName": name}}]
-
-    csi_node = {
-        "metadata": {"name": "node1"},
-        "spec": {"drivers": [{"name": "csi", "nodeID": "1", "allocatable": {"count": 2}}]},
-    }
     names = ["mine", "a", "b"]
     found = preempted(
-        make_pod("p", priority=HIGH, volumes=mounting("mine")),
+        make_pod("p", priority=HIGH, volumes=[mounted("mine")]),
         NODES[:1],
         [
-            make_pod("one", priority=LOW, on="node1", volumes=mounting("a"), start=1),
-            make_pod("two", priority=LOW, on="node1", volumes=mounting("b"), start=2),
+            make_pod("one", priority=LOW, on="node1", volumes=[mounted("a")], start=1),
+            make_pod("two", priority=LOW, on="node1", volumes=[mounted("b")], start=2),
         ],
-        csiNodes=[csi_node],
-        persistentVolumeClaims=[claim(name) for name in names],
-        persistentVolumes=[volume(name) for name in names],
+        csiNodes=[csi_node("node1", 2)],
+        persistentVolumeClaims=[bound_claim(name, f"pv-{name}") for name in names],
+        persistentVolumes=[csi_volume(f"pv-{name}") for name in names],
     )
     assert victims_of(found) == {"node1": ["two"]}
