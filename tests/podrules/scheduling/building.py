@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from podrules.scheduling.scheduler.profile import Profile, read_profiles
+from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS
 from tests.objects import raw_condition
 
 Json = Mapping[str, Any]
@@ -62,6 +64,12 @@ def owned(pod: Json, kind: str, name: str = "owner", version: str = "apps/v1") -
     """A copy of the pod that this controller made."""
     owner = {"apiVersion": version, "kind": kind, "name": name, "uid": name, "controller": True}
     return {**pod, "metadata": {**pod["metadata"], "ownerReferences": [owner]}}
+
+
+def read_profile(**fields: Any) -> Profile:
+    """The only profile of a configuration, as it is read."""
+    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    return read_profiles({**kind, "profiles": [fields]}, PLUGIN_ARGS)["default-scheduler"]
 
 
 def mounted(name: str) -> dict[str, Any]:

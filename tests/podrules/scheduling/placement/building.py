@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from podrules.api.model.decode import from_object
@@ -10,20 +10,31 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.placement.controllers import ControlledPod
 from podrules.scheduling.placement.likely import likely_placement
-from podrules.scheduling.placement.outcome import Placement, RejectedGroup
+from podrules.scheduling.placement.outcome import Placement, RejectedGroup, Remedy
 from podrules.scheduling.placement.plan import PlacementRequest
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.scheduler.framework.answers import CandidateChange
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from tests.objects import raw_condition, raw_node, raw_pod
+from tests.podrules.scheduling.building import HOST, ZONE, Json
 from tests.scheduling import DEFAULT_FRAMEWORK
 
-Json = Mapping[str, Any]
 
-
-def make_node(name: str, *, cpu: str = "4", memory: str = "8Gi", labels: Json | None = None, **spec: Any) -> Json:
+def make_node(
+    name: str, *, cpu: str = "4", memory: str = "8Gi", pods: str = "110", labels: Json | None = None, **spec: Any
+) -> Json:
     """A node of the API; ``spec`` has ``unschedulable`` and ``taints``."""
-    return raw_node(name, labels, allocatable={"cpu": cpu, "memory": memory, "pods": "110"}, **spec)
+    return raw_node(name, labels, allocatable={"cpu": cpu, "memory": memory, "pods": pods}, **spec)
+
+
+def zoned(name: str, zone: str, **more: Any) -> Json:
+    """A node with its zone and its hostname as labels."""
+    return make_node(name, labels={ZONE: zone, HOST: name}, **more)
+
+
+def make_host(name: str, **more: Any) -> Json:
+    """A node with its hostname as label."""
+    return make_node(name, labels={HOST: name}, **more)
 
 
 def make_taint(key: str, value: str = "", effect: str = "NoSchedule") -> Json:
@@ -39,9 +50,10 @@ def make_pod(
     memory: str = "1Gi",
     labels: Json | None = None,
     message: str = "",
-    **spec: Any,
+    status: Json | None = None,
+    **more: Any,
 ) -> Json:
-    """A pod of the API; with a message its PodScheduled condition is False."""
+    """A pod of the API; with a message its PodScheduled condition is False; ``more`` has its metadata and spec."""
     condition = raw_condition("PodScheduled", "False", reason="Unschedulable", message=message)
     return raw_pod(
         name,
@@ -49,9 +61,9 @@ def make_pod(
         uid=name,
         labels=labels,
         requests={"cpu": cpu, "memory": memory},
-        status={"conditions": [condition]} if message else None,
+        status={"conditions": [condition]} if message else status,
         nodeName=on,
-        **spec,
+        **more,
     )
 
 
@@ -80,11 +92,16 @@ def group_of(placement: Placement, plugin: str) -> RejectedGroup:
     return found
 
 
-def only_change(placement: Placement, plugin: str) -> CandidateChange:
-    """The only change that would help a plugin's nodes."""
+def remedy_of(placement: Placement, plugin: str) -> Remedy:
+    """What would help a plugin's nodes."""
     remedy = group_of(placement, plugin).remedy
     assert remedy is not None
-    (change,) = remedy.changes
+    return remedy
+
+
+def only_change(placement: Placement, plugin: str) -> CandidateChange:
+    """The only change that would help a plugin's nodes."""
+    (change,) = remedy_of(placement, plugin).changes
     return change
 
 

@@ -17,10 +17,10 @@ from podrules.scheduling.scheduler.plugins.default_preemption import (
     num_candidates,
     with_violations,
 )
-from podrules.scheduling.scheduler.profile import ConfigurationError, Profile, read_profiles
-from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS
+from podrules.scheduling.scheduler.profile import ConfigurationError, Profile
 from tests.cases import cases, row
 from tests.objects import raw_pod
+from tests.podrules.scheduling.building import make_budget, read_profile
 
 
 def pod(
@@ -30,27 +30,13 @@ def pod(
 
 
 def budget(name: str, allowed: int, selector: Any, *, disrupted: Sequence[str] = ()) -> PodDisruptionBudget:
-    return from_object(
-        {
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"selector": selector},
-            "status": {
-                "disruptionsAllowed": allowed,
-                "disruptedPods": dict.fromkeys(disrupted, "2026-01-01T00:00:00Z"),
-            },
-        },
-        PodDisruptionBudget,
-    )
+    written = {**make_budget(name, allowed, disrupted=disrupted), "spec": {"selector": selector}}
+    return from_object(written, PodDisruptionBudget)
 
 
 def profile(args: Mapping[str, Any]) -> Profile:
     typed = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "DefaultPreemptionArgs", **args}
-    configuration = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"pluginConfig": [{"name": "DefaultPreemption", "args": typed}]}],
-    }
-    return read_profiles(configuration, PLUGIN_ARGS)["default-scheduler"]
+    return read_profile(pluginConfig=[{"name": "DefaultPreemption", "args": typed}])
 
 
 @cases(

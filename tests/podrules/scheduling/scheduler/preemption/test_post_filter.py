@@ -9,11 +9,10 @@ import pytest
 from podrules.api.features import Features
 from podrules.scheduling.scheduler.framework.answers import Code, Status
 from podrules.scheduling.scheduler.preemption import PostFilter
-from podrules.scheduling.scheduler.profile import read_profiles
-from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS, Framework, new_framework
+from podrules.scheduling.scheduler.runtime import Framework, new_framework
 from tests.cases import cases, row
 from tests.features import around
-from tests.podrules.scheduling.building import PREEMPTED, Json, mounted
+from tests.podrules.scheduling.building import PREEMPTED, Json, mounted, read_profile
 from tests.podrules.scheduling.scheduler.preemption.building import (
     HIGH,
     LARGE,
@@ -35,20 +34,13 @@ from tests.podrules.scheduling.scheduler.preemption.building import (
 PREEMPTOR = make_pod("p", LARGE, HIGH)
 NODE, P1 = [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")]
 NEVER = make_pod("p", LARGE, HIGH, preemptionPolicy="Never")
+ARGS_KIND = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "DefaultPreemptionArgs"}
 TAINT = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
 
 
 def framework(*, args: Json | None = None, **plugins: Any) -> Framework:
-    profile: dict[str, Any] = {"schedulerName": "default-scheduler", "plugins": plugins}
-    if args is not None:
-        typed = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "DefaultPreemptionArgs", **args}
-        profile["pluginConfig"] = [{"name": "DefaultPreemption", "args": typed}]
-    configuration = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [profile],
-    }
-    return new_framework(read_profiles(configuration, PLUGIN_ARGS)["default-scheduler"])
+    typed = [] if args is None else [{"name": "DefaultPreemption", "args": {**ARGS_KIND, **args}}]
+    return new_framework(read_profile(plugins=plugins, pluginConfig=typed))
 
 
 def said(found: PostFilter) -> str:
