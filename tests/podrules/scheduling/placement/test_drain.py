@@ -15,6 +15,8 @@ from podrules.scheduling.placement.drain_rounds import place_drained
 from podrules.scheduling.placement.plan import PlanCluster
 from podrules.scheduling.placement.what_if import cordoning_nodes
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
+from tests.objects import raw_condition
+from tests.podrules.scheduling.building import Json, make_budget, owned
 from tests.podrules.scheduling.placement.building import make_node, make_pod, make_taint
 
 ANSWERS: Final = NodeReach("a", Reach.ANSWERS, "status.conditions[type=Ready]")
@@ -25,20 +27,14 @@ def cluster(*pods: Any, **lists: Any) -> ClusterSnapshot:
     return from_object({"nodes": nodes, "pods": list(pods), **lists}, ClusterSnapshot)
 
 
-def bare(name: str, phase: str = "Running") -> Any:
-    pod: Any = make_pod(name, on="a")
-    pod["status"] = {"phase": phase}
-    return pod
+def bare(name: str, phase: str = "Running", **more: Any) -> Json:
+    return make_pod(name, on="a", status={"phase": phase}, **more)
 
 
-def owned(name: str, kind: str = "ReplicaSet", ending: bool = False, phase: str = "Running", **more: Any) -> Any:
-    pod: Any = make_pod(name, on="a", **more)
-    pod["spec"]["terminationGracePeriodSeconds"] = 30
-    pod["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": kind, "name": "owner", "controller": True}]
-    pod["status"] = {"phase": phase, "conditions": [{"type": "Ready", "status": "True"}]}
-    if ending:
-        pod["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:30Z", "deletionGracePeriodSeconds": 30}
-    return pod
+def managed(name: str, kind: str = "ReplicaSet", ending: bool = False, phase: str = "Running", **more: Any) -> Any:
+    deletion = {"deletionTimestamp": "2026-01-01T00:00:30Z", "deletionGracePeriodSeconds": 30}
+    fields = {"on": "a", "metadata": deletion if ending else None, "terminationGracePeriodSeconds": 30, **more}
+    return owned(make_pod(name, status={"phase": phase, "conditions": [raw_condition("Ready")]}, **fields), kind)
 
 
 def names(snapshot: ClusterSnapshot) -> list[str]:
@@ -68,19 +64,10 @@ def test_missing_node_is_reported() -> None:
 
 
 def test_drain_moves_pods_that_controllers_recreate() -> None:
-    static: Any = make_pod("static", on="a")
-    static["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
-    plan, after = drain(
-        cluster(owned("web"), owned("agent", "DaemonSet"), static, make_pod("bare", on="a"), make_pod("other", on="b")),
-        "a",
-        ANSWERS,
-    )
-    assert [pod.metadata.name for pod in plan.moved] == ["web"]
-    assert {entry.pod.name: entry.reason for entry in plan.unmoved} == {
-        "agent": "DaemonSet",
-        "static": "StaticPod",
-        "bare": "NoController",
-    }
+    static = make_pod("static", on="a", metadata={"annotations": {"kubernetes.io/config.mirror": "x"}})
+    pods = [managed("web"), managed("agent", "DaemonSet"), static, bare("bare"), make_pod("other", on="b")]
+    plan, after = drain(cluster(*pods), "a", ANSWERS)
+    assert fates(plan) == {"web": "moved", "agent": "DaemonSet", "static": "StaticPod", "bare": "NoController"}
     assert names(after) == ["agent", "static", "other"]
     node = after.nodes[0]
     assert node.spec.unschedulable
@@ -88,12 +75,8 @@ def test_drain_moves_pods_that_controllers_recreate() -> None:
 
 
 def test_budget_blocks_pods_on_drained_node() -> None:
-    budget = {
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {"selector": {"matchLabels": {"app": "web"}}},
-        "status": {"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 2},
-    }
-    pods = [owned("web-0", labels={"app": "web"}), owned("web-1", labels={"app": "web"})]
+    budget = make_budget("web", 1, app="web", currentHealthy=2, desiredHealthy=2)
+    pods = [managed("web-0", labels={"app": "web"}), managed("web-1", labels={"app": "web"})]
     plan, _after = drain(cluster(*pods, podDisruptionBudgets=[budget]), "a", ANSWERS)
     assert [pod.metadata.name for pod in plan.moved] == ["web-0"]
     (kept,) = plan.unmoved
@@ -102,7 +85,11 @@ def test_budget_blocks_pods_on_drained_node() -> None:
 
 
 def test_terminating_pods_are_not_recreated_twice() -> None:
-    pods = [owned("web", ending=True), owned("job", "Job", ending=True), owned("db-0", "StatefulSet", ending=True)]
+    pods = [
+        managed("web", ending=True),
+        managed("job", "Job", ending=True),
+        managed("db-0", "StatefulSet", ending=True),
+    ]
     plan, after = drain(cluster(*pods), "a", ANSWERS)
     assert fates(plan) == {"web": "Terminating", "job": "Terminating", "db-0": "moved"}
     assert (names(after), plan.stuck) == ([], 0)
@@ -110,7 +97,11 @@ def test_terminating_pods_are_not_recreated_twice() -> None:
 
 @pytest.mark.parametrize(("seconds", "late"), [(29, False), (90, False), (91, True), (86400, True)])
 def test_drain_waits_for_pods_that_are_overdue(seconds: int, late: bool) -> None:
-    pods = [owned("web", ending=True), owned("db-0", "StatefulSet", ending=True), owned("agent", "DaemonSet", True)]
+    pods = [
+        managed("web", ending=True),
+        managed("db-0", "StatefulSet", ending=True),
+        managed("agent", "DaemonSet", True),
+    ]
     pods[1]["metadata"]["finalizers"] = ["example.com/copy", "example.com/audit"]
     at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
     plan, after = drain(cluster(*pods), "a", ANSWERS, at)
@@ -130,8 +121,8 @@ def test_drain_waits_for_pods_that_are_overdue(seconds: int, late: bool) -> None
 
 
 def test_only_stateful_set_recreates_finished_pods() -> None:
-    pods = [owned("web", phase="Failed"), owned("job", "Job", phase="Succeeded")]
-    pods += [owned("db-0", "StatefulSet", phase="Failed"), bare("bare", phase="Failed")]
+    pods = [managed("web", phase="Failed"), managed("job", "Job", phase="Succeeded")]
+    pods += [managed("db-0", "StatefulSet", phase="Failed"), bare("bare", phase="Failed")]
     plan, _after = drain(cluster(*pods), "a", ANSWERS)
     assert fates(plan) == {"web": "Finished", "job": "Finished", "db-0": "moved", "bare": "Finished"}
     assert plan.flags == ()
@@ -139,7 +130,12 @@ def test_only_stateful_set_recreates_finished_pods() -> None:
 
 @pytest.mark.parametrize("reach", [Reach.SILENT, Reach.MISSED_HEARTBEATS])
 def test_drain_of_a_silent_node_does_not_end(reach: Reach) -> None:
-    pods = [owned("web"), owned("old", ending=True), owned("db-0", "StatefulSet"), owned("job", "Job", phase="Failed")]
+    pods = [
+        managed("web"),
+        managed("old", ending=True),
+        managed("db-0", "StatefulSet"),
+        managed("job", "Job", phase="Failed"),
+    ]
     plan, after = drain(cluster(*pods), "a", NodeReach("a", reach, ""))
     assert fates(plan) == {"web": "moved", "old": "Terminating", "db-0": "NodeSilent", "job": "Finished"}
     assert plan.stuck == 3
@@ -151,16 +147,15 @@ def test_drain_of_a_silent_node_does_not_end(reach: Reach) -> None:
 
 
 def test_pods_of_out_of_service_node_are_removed() -> None:
-    plan, after = drain(cluster(owned("db-0", "StatefulSet")), "a", NodeReach("a", Reach.OUT_OF_SERVICE, ""))
+    plan, after = drain(cluster(managed("db-0", "StatefulSet")), "a", NodeReach("a", Reach.OUT_OF_SERVICE, ""))
     assert (fates(plan), plan.stuck, names(after)) == ({"db-0": "moved"}, 0, [])
 
 
 def test_flags_that_kubectl_asks_for_are_counted() -> None:
     local: Any = {"volumes": [{"name": "tmp", "emptyDir": {}}]}
-    pods = [owned("agent", "DaemonSet"), owned("cached"), bare("lone"), bare("ended", phase="Succeeded")]
-    for pod in pods:
-        pod["spec"] |= local
-    plan, _after = drain(cluster(*pods, owned("web")), "a", ANSWERS)
+    pods = [managed("agent", "DaemonSet", **local), managed("cached", **local), managed("web")]
+    pods += [bare("lone", **local), bare("ended", phase="Succeeded", **local)]
+    plan, _after = drain(cluster(*pods), "a", ANSWERS)
     assert [(entry.flag, entry.pods) for entry in plan.flags] == [
         ("--force", 1),
         ("--delete-emptydir-data", 2),
@@ -177,11 +172,10 @@ def test_budget_waits_for_a_pod_that_fits_nowhere(reason: str) -> None:
         "spec": {"minAvailable": 2, "selector": {"matchLabels": labels}},
         "status": {"observedGeneration": 1, "currentHealthy": 2, "desiredHealthy": 2, "expectedPods": 3},
     }
-    lacking = owned("db-2", labels=labels, phase="Pending")
-    del lacking["spec"]["nodeName"]
-    lacking["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "reason": reason}]
-    other = {**lacking, "metadata": {**lacking["metadata"], "name": "other", "labels": {"app": "web"}}}
-    pods = [other, owned("db-0", labels=labels), lacking]
+    waits = {"phase": "Pending", "conditions": [raw_condition("PodScheduled", "False", reason=reason)]}
+    other = owned(make_pod("other", labels={"app": "web"}, status=waits), "ReplicaSet")
+    lacking = owned(make_pod("db-2", labels=labels, status=waits), "ReplicaSet")
+    pods = [other, managed("db-0", labels=labels), lacking]
     plan, _ = drain(cluster(*pods, podDisruptionBudgets=[budget]), "a", ANSWERS)
     (kept,) = plan.unmoved
     assert kept.reason == "PodDisruptionBudget"

@@ -7,27 +7,28 @@ from typing import Any
 from podrules.scheduling.placement.outcome import PlacementOutcome, ReasonCount
 from podrules.scheduling.scheduler.framework.answers import ChangeKind
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain
-from tests.podrules.scheduling.placement.building import Json, group_of, make_node, make_pod, make_taint, place
+from tests.podrules.scheduling.building import HOST, ZONE, Json, mounted, spread
+from tests.podrules.scheduling.placement.building import (
+    make_node,
+    make_pod,
+    make_taint,
+    only_change,
+    place,
+    remedy_of,
+    zoned,
+)
+from tests.podrules.scheduling.scheduler.plugins.building_devices import (
+    make_claim,
+    make_class,
+    make_request,
+    make_slice,
+)
 
-ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 FOO = {"foo": "bar"}
 
 
-def spread(key: str, max_skew: int = 1) -> Json:
-    return {
-        "maxSkew": max_skew,
-        "topologyKey": key,
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": FOO},
-    }
-
-
 def spread_pod(*keys: str) -> Json:
-    return make_pod("new", labels=FOO, topologySpreadConstraints=[spread(key) for key in keys])
-
-
-def zoned(name: str, zone: str) -> Json:
-    return make_node(name, labels={ZONE: zone, HOST: name})
+    return make_pod("new", labels=FOO, topologySpreadConstraints=[spread(key, **FOO) for key in keys])
 
 
 FOUR_NODES = [zoned("node1", "zoneA"), zoned("node2", "zoneA"), zoned("node3", "zoneB"), zoned("node4", "zoneB")]
@@ -55,34 +56,17 @@ def test_S3_both_together_leave_node4() -> None:
 
 
 def test_S3_conflicting_constraints_name_remedies() -> None:
-    nodes = [zoned("node1", "zoneA"), zoned("node2", "zoneA"), zoned("node3", "zoneB")]
-    pods = [
-        make_pod("p1", on="node1", labels=FOO),
-        make_pod("p2", on="node1", labels=FOO),
-        make_pod("p3", on="node3", labels=FOO),
-    ]
-    placement = place(spread_pod(ZONE, HOST), nodes, pods)
+    places = (("p1", "node1"), ("p2", "node1"), ("p3", "node3"))
+    pods = [make_pod(name, on=node, labels=FOO) for name, node in places]
+    placement = place(spread_pod(ZONE, HOST), FOUR_NODES[:3], pods)
     assert placement.outcome is PlacementOutcome.UNSCHEDULABLE
     first, second = placement.spread
     assert (first.leaves, first.conflicts_with) == (1, ("spec.topologySpreadConstraints[1]",))
     assert (second.leaves, second.conflicts_with) == (1, ("spec.topologySpreadConstraints[0]",))
-    remedy = group_of(placement, "PodTopologySpread").remedy
-    assert remedy is not None
-    (change,) = remedy.changes
-    assert (change.kind, change.field, change.value) == (
-        ChangeKind.SPREAD,
-        "spec.topologySpreadConstraints[0].maxSkew",
-        "2",
-    )
-    assert remedy.node == "node2"
-
-
-def test_S2_domains_have_their_skew() -> None:
-    placement = place(spread_pod(ZONE), FOUR_NODES, THREE_PODS)
-    assert [(domain.value, domain.matching, domain.skew) for domain in placement.spread[0].domains] == [
-        ("zoneA", 2, 2),
-        ("zoneB", 1, 1),
-    ]
+    assert remedy_of(placement, "PodTopologySpread").node == "node2"
+    change = only_change(placement, "PodTopologySpread")
+    expected = (ChangeKind.SPREAD, "spec.topologySpreadConstraints[0].maxSkew", "2")
+    assert (change.kind, change.field, change.value) == expected
 
 
 def test_message_equals_the_scheduler_message() -> None:
@@ -152,8 +136,7 @@ def test_large_cluster_is_sampled_by_the_scheduler() -> None:
 
 
 def test_pre_filter_rejection_is_one_group() -> None:
-    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}
-    placement = place(make_pod(volumes=[volume]), [make_node("a"), make_node("b")])
+    placement = place(make_pod(volumes=[mounted("missing")]), [make_node("a"), make_node("b")])
     (group,) = placement.rejected
     assert (group.plugin, group.count, group.reasons) == (
         "VolumeRestrictions",
@@ -163,30 +146,11 @@ def test_pre_filter_rejection_is_one_group() -> None:
 
 
 def test_unmodelled_placement_is_unknown() -> None:
-    selector = [{"cel": {"expression": "device.attributes['x'].nothing_we_know()"}}]
+    request = make_request(selector="device.attributes['x'].nothing_we_know()")
     lists: dict[str, Any] = {
-        "deviceClasses": [{"metadata": {"name": "gpu"}}],
-        "resourceClaims": [
-            {
-                "metadata": {"name": "mine", "namespace": "default"},
-                "spec": {
-                    "devices": {
-                        "requests": [{"name": "one", "exactly": {"deviceClassName": "gpu", "selectors": selector}}]
-                    }
-                },
-            }
-        ],
-        "resourceSlices": [
-            {
-                "metadata": {"name": "s"},
-                "spec": {
-                    "driver": "d",
-                    "nodeName": "a",
-                    "pool": {"name": "a", "generation": 1, "resourceSliceCount": 1},
-                    "devices": [{"name": "x"}],
-                },
-            }
-        ],
+        "deviceClasses": [make_class()],
+        "resourceClaims": [make_claim("mine", request)],
+        "resourceSlices": [make_slice("x", node="a")],
     }
     pod = make_pod(resourceClaims=[{"name": "c", "resourceClaimName": "mine"}])
     placement = place(pod, [make_node("a")], **lists)

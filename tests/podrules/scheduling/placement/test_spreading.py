@@ -13,28 +13,18 @@ from podrules.scheduling.placement.remedies import normalized_scores
 from podrules.scheduling.scheduler.cycle import score_nodes
 from podrules.scheduling.scheduler.profile import read_profiles
 from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS, new_framework
-from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, make_taint, place, situation
+from tests.podrules.scheduling.building import ZONE, Json, node_affinity, spread
+from tests.podrules.scheduling.placement.building import make_node, make_pod, make_taint, place, situation, zoned
 from tests.recorded import recorded
 
-ZONE = "topology.kubernetes.io/zone"
 FOO = {"foo": "bar"}
 
 
 def spread_of(nodes: list[Json], *, constraint: Json | None = None, **spec: Any) -> ConstraintSpread:
-    full = {
-        "maxSkew": 1,
-        "topologyKey": ZONE,
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": FOO},
-        **(constraint or {}),
-    }
-    pod = make_pod("new", labels=FOO, topologySpreadConstraints=[full], **spec)
+    constraints = [{**spread(ZONE, **FOO), **(constraint or {})}]
+    pod = make_pod("new", labels=FOO, topologySpreadConstraints=constraints, **spec)
     (found,) = place(pod, nodes).spread
     return found
-
-
-def zoned(name: str, zone: str, **more: Any) -> Json:
-    return make_node(name, labels={ZONE: zone}, **more)
 
 
 def rejected(found: ConstraintSpread) -> dict[str, tuple[str, ...]]:
@@ -43,34 +33,23 @@ def rejected(found: ConstraintSpread) -> dict[str, tuple[str, ...]]:
 
 def test_domain_with_only_rejected_nodes_is_closed() -> None:
     taints = [make_taint("k", "v")]
-    nodes = [
-        zoned("a1", "a", taints=taints),
-        zoned("a2", "a"),
-        zoned("b1", "b", taints=taints),
-        zoned("b2", "b", cpu="500m"),
-    ]
+    first = [zoned("a1", "a", taints=taints), zoned("a2", "a")]
+    nodes = [*first, zoned("b1", "b", taints=taints), zoned("b2", "b", cpu="500m")]
     assert rejected(spread_of(nodes)) == {"a": (), "b": ("TaintToleration", "NodeResourcesFit")}
 
 
 def test_node_that_the_pod_names_closes_the_other_domains() -> None:
-    fields = [{"key": "metadata.name", "operator": "In", "values": ["a1"]}]
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": fields}]}}
-    found = spread_of(
-        [zoned("a1", "a"), zoned("b1", "b")],
-        constraint={"nodeAffinityPolicy": "Ignore"},
-        affinity={"nodeAffinity": required},
-    )
+    pinned = node_affinity("metadata.name", "In", "a1", matching="matchFields")
+    nodes = [zoned("a1", "a"), zoned("b1", "b")]
+    found = spread_of(nodes, constraint={"nodeAffinityPolicy": "Ignore"}, affinity=pinned)
     assert rejected(found) == {"a": (), "b": ("NodeAffinity",)}
 
 
 def test_values_without_counted_nodes_are_named() -> None:
     nodes = [zoned("a1", "a"), *(zoned(f"n{name}", name, taints=[make_taint("k")]) for name in "bcdef")]
     found = spread_of(nodes, constraint={"nodeTaintsPolicy": "Honor"})
-    assert ([domain.value for domain in found.domains], found.left_out, found.left_out_count) == (
-        ["a"],
-        ("b", "c", "d"),
-        5,
-    )
+    assert [domain.value for domain in found.domains] == ["a"]
+    assert (found.left_out, found.left_out_count) == (("b", "c", "d"), 5)
 
 
 def made(one: NormalizedScores, raw: int) -> int:
@@ -108,11 +87,6 @@ def test_formulas_give_the_scores_that_upstream_recorded() -> None:
     assert min(seen.values()) >= 5, seen
 
 
-def soft(key: str, max_skew: int = 1) -> Json:
-    selector = {"matchLabels": FOO}
-    return {"maxSkew": max_skew, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": selector}
-
-
 @pytest.mark.parametrize(
     ("pods", "max_skew", "today", "older"),
     [
@@ -127,7 +101,7 @@ def test_soft_spread_includes_the_older_scores(
 ) -> None:
     bound = [make_pod(f"{node}{number}", on=node, labels=FOO, cpu="0") for node in pods for number in range(pods[node])]
     nodes = [zoned(name, name) for name in "abc"]
-    pod = make_pod("new", labels=FOO, topologySpreadConstraints=[soft(ZONE, max_skew)])
+    pod = make_pod("new", labels=FOO, topologySpreadConstraints=[spread(ZONE, max_skew, "ScheduleAnyway", **FOO)])
     now, before = place(pod, nodes, bound, every_node=True).normalized
     assert {value.node: (value.raw, value.score) for value in now.values} == today
     assert {value.node: (value.raw, value.score) for value in before.values} == older
