@@ -16,10 +16,11 @@ from podrules.scheduling.scheduler.plugin_set import Plugins
 from podrules.scheduling.scheduler.profile import Profile
 from podrules.scheduling.scheduler.runtime import new_framework
 from tests.cases import cases, row
-from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, make_taint, place, situation
+from tests.podrules.scheduling.building import Json, mounted
+from tests.podrules.scheduling.placement.building import make_node, make_pod, make_taint, place, situation
 
 DEFAULT = "storageclass.kubernetes.io/is-default-class"
-BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
+BOUND = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
 NODES = [make_node("a"), make_node("b")]
 
 
@@ -32,8 +33,8 @@ def claim(name: str = "data", *, phase: str = "Pending", meta: Json | None = Non
     }
 
 
-def volume(name: str, size: str = "10Gi", *, of: str = "", **spec: Any) -> Json:
-    reference = {"claimRef": {"namespace": "default", "name": of, "uid": of}} if of else {}
+def volume(name: str, size: str = "10Gi", *, of: str = "", uid: str = "", **spec: Any) -> Json:
+    reference = {"claimRef": {"namespace": "default", "name": of, "uid": uid or of}} if of else {}
     return {
         "metadata": {"name": name},
         "spec": {"capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"], **reference, **spec},
@@ -49,11 +50,14 @@ def storage_class(name: str, mode: str | None = "Immediate", *, makes: bool = Tr
     }
 
 
-def using(*claims: str, ephemeral: str = "", **spec: Any) -> Json:
-    volumes: list[Json] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+DYING = claim(meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+
+
+def using(*claims: str, ephemeral: str = "", name: str = "web", **more: Any) -> Json:
+    volumes: list[Json] = [mounted(name) for name in claims]
     if ephemeral:
         volumes.append({"name": ephemeral, "ephemeral": {"volumeClaimTemplate": {"spec": {}}}})
-    return make_pod("web", volumes=volumes, **spec)
+    return make_pod(name, volumes=volumes, **more)
 
 
 def placed(
@@ -73,12 +77,9 @@ def only(placement: Placement) -> ClaimProblem:
 
 
 def test_missing_claim() -> None:
-    assert only(placed(using("data"))) == ClaimProblem(
-        trouble=ClaimTrouble.MISSING,
-        namespace="default",
-        claim="data",
-        field="spec.volumes[0].persistentVolumeClaim.claimName",
-    )
+    field = "spec.volumes[0].persistentVolumeClaim.claimName"
+    expected = ClaimProblem(trouble=ClaimTrouble.MISSING, namespace="default", claim="data", field=field)
+    assert only(placed(using("data"))) == expected
 
 
 @cases(
@@ -96,9 +97,9 @@ def test_claim_of_an_ephemeral_volume(own: Json | None, trouble: ClaimTrouble) -
 @pytest.mark.parametrize(
     ("own", "trouble"),
     [
-        (claim(phase="Lost", volumeName="pv-1", meta={"annotations": BOUND}), ClaimTrouble.LOST),
-        (claim(meta={"deletionTimestamp": "2026-01-01T00:00:00Z"}), ClaimTrouble.BEING_DELETED),
-        (claim(phase="Bound", volumeName="pv-1", meta={"annotations": BOUND}), ClaimTrouble.VOLUME_MISSING),
+        (claim(phase="Lost", volumeName="pv-1", meta=BOUND), ClaimTrouble.LOST),
+        (DYING, ClaimTrouble.BEING_DELETED),
+        (claim(phase="Bound", volumeName="pv-1", meta=BOUND), ClaimTrouble.VOLUME_MISSING),
         (claim(volumeName="pv-1"), ClaimTrouble.VOLUME_MISSING),
         (claim(storageClassName="nope"), ClaimTrouble.CLASS_MISSING),
         (claim(), ClaimTrouble.NO_CLASS),
@@ -122,11 +123,8 @@ def test_what_a_claim_needs(own: Json, trouble: ClaimTrouble) -> None:
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
 def test_pods_that_use_a_terminating_claim_are_named(phase: str) -> None:
     """A pod on a node keeps the claim even after it has finished."""
-    dying = claim(meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
-    shell = {**using("data", on="a"), "status": {"phase": phase}}
-    shell["metadata"] = {**shell["metadata"], "name": "shell"}
-    waits = {**using("data"), "metadata": {"name": "waits", "namespace": "default", "uid": "waits"}}
-    found = place(using("data"), NODES, [shell, waits], persistentVolumeClaims=[dying])
+    users = [using("data", name="shell", on="a", status={"phase": phase}), using("data", name="waits")]
+    found = place(using("data"), NODES, users, persistentVolumeClaims=[DYING])
     assert [one.name for one in only(found).users] == ["shell"]
     assert list(claim_sentences(found.claims)) == [
         'Claim "data" is being deleted, and pod default/shell uses it.',
@@ -172,11 +170,18 @@ def test_volume_of_missing_class_is_enough(there: Json, trouble: ClaimTrouble) -
 
 
 @pytest.mark.parametrize(
-    ("holder", "trouble"),
-    [("", ClaimTrouble.WAITS_FOR_VOLUME), ("data", ClaimTrouble.WAITS_FOR_VOLUME), ("x", ClaimTrouble.VOLUME_TAKEN)],
+    ("holder", "uid", "trouble"),
+    [
+        ("", "", ClaimTrouble.WAITS_FOR_VOLUME),
+        ("data", "data", ClaimTrouble.WAITS_FOR_VOLUME),
+        ("x", "x", ClaimTrouble.VOLUME_TAKEN),
+        # By an earlier claim of the name.
+        ("data", "before", ClaimTrouble.VOLUME_TAKEN),
+    ],
 )
-def test_volume_that_the_claim_names(holder: str, trouble: ClaimTrouble) -> None:
-    assert only(placed(using("data"), [claim(volumeName="pv-1")], [volume("pv-1", of=holder)])).trouble is trouble
+def test_volume_that_the_claim_names(holder: str, uid: str, trouble: ClaimTrouble) -> None:
+    there = volume("pv-1", of=holder, uid=uid)
+    assert only(placed(using("data"), [claim(volumeName="pv-1")], [there])).trouble is trouble
 
 
 @pytest.mark.parametrize(
@@ -199,13 +204,6 @@ def test_volume_that_does_not_match_the_claim_that_names_it(there: Json, unlike:
         assert f"{has}, not {asks or 'none'}" in " ".join(claim_sentences([problem]))
 
 
-def test_volume_of_an_earlier_claim_of_the_name_is_not_free() -> None:
-    there = volume("pv-1", of="data")
-    there["spec"]["claimRef"]["uid"] = "before"
-    problem = only(placed(using("data"), [claim(volumeName="pv-1")], [there]))
-    assert problem.trouble is ClaimTrouble.VOLUME_TAKEN
-
-
 def test_claim_that_stops_the_scheduler_comes_first() -> None:
     claims = [claim("unbound", storageClassName="nope"), claim("lost", phase="Lost", volumeName="pv-1")]
     placement = placed(using("unbound", "lost", "missing"), claims)
@@ -216,7 +214,7 @@ def test_claim_that_stops_the_scheduler_comes_first() -> None:
 def test_node_dependent_claims_are_no_separate_problem() -> None:
     """A claim that waits for its first consumer or has its volume elsewhere, and tainted nodes."""
     tainted = [make_node("a", taints=[make_taint("k")])]
-    bound = claim("bound", phase="Bound", volumeName="pv-1", meta={"annotations": BOUND})
+    bound = claim("bound", phase="Bound", volumeName="pv-1", meta=BOUND)
     claims = [claim(storageClassName="later"), bound]
     classes = [storage_class("later", "WaitForFirstConsumer")]
     placement = placed(using("data", "bound"), claims, [volume("pv-1", of="bound")], classes, tainted)

@@ -13,15 +13,12 @@ from podrules.pod.reading import NOT_IN_FILE, UnreadInput
 from podrules.scheduling.placement.likely import named_placement
 from podrules.scheduling.placement.outcome import ClaimTrouble, NamedFate, NamedNode, Placement
 from podrules.scheduling.placement.plan import PlanCluster, plan
+from podrules.scheduling.placement.planned import PlannedSpec
+from podrules.scheduling.placement.situation import Situation
 from tests.cases import cases, row
-from tests.podrules.scheduling.placement.building import (
-    Json,
-    make_node,
-    make_pod,
-    make_taint,
-    placement_request,
-    situation,
-)
+from tests.objects import raw_container
+from tests.podrules.scheduling.building import HOST, Json, spread
+from tests.podrules.scheduling.placement.building import make_node, make_pod, make_taint, placement_request, situation
 from tests.podrules.scheduling.placement.test_claim_problems import claim, storage_class, using, volume
 
 ANSWERS: Final = NodeReach("a", Reach.ANSWERS, "")
@@ -33,10 +30,16 @@ def named(pod: Json, node: Json, *others: Json, reach: NodeReach | None = ANSWER
     return found
 
 
+def planned(before: Situation) -> PlannedSpec:
+    """Two replicas."""
+    request = placement_request("deployment/web", before, 2, reach=ANSWERS)
+    (found,) = plan([request], PlanCluster.of(before), preemption=True)
+    return found
+
+
 def test_scheduler_only_checks_do_not_apply() -> None:
     taints = [make_taint("dedicated"), make_taint("node.kubernetes.io/unschedulable")]
-    spread = {"maxSkew": 1, "topologyKey": "nowhere", "whenUnsatisfiable": "DoNotSchedule"}
-    pod = make_pod(on="a", topologySpreadConstraints=[spread])
+    pod = make_pod(on="a", topologySpreadConstraints=[spread("nowhere")])
     assert named(pod, make_node("a", taints=taints, unschedulable=True)) == NamedNode("a", NamedFate.RUNS)
 
 
@@ -55,9 +58,9 @@ def test_kubelet_refuses_by_its_first_reason(asked: Any, node: Any, reason: str)
 
 
 def test_host_port_that_is_taken_is_a_reason() -> None:
-    container = {"name": "x", "ports": [{"containerPort": 80, "hostPort": 80}]}
-    other = make_pod("other", on="a", containers=[container])
-    found = named(make_pod(on="a", containers=[container]), make_node("a"), other)
+    containers = [raw_container(ports=[{"containerPort": 80, "hostPort": 80}])]
+    other = make_pod("other", on="a", containers=containers)
+    found = named(make_pod(on="a", containers=containers), make_node("a"), other)
     assert found == NamedNode("a", NamedFate.REFUSED, "NodePorts")
 
 
@@ -67,7 +70,7 @@ def test_kubelet_makes_room_for_a_critical_pod() -> None:
 
 
 def test_resource_unknown_to_the_node_is_not_checked() -> None:
-    containers = [{"name": "x", "resources": {"requests": {"example.com/gpu": "1"}}}]
+    containers = [raw_container(requests={"example.com/gpu": "1"})]
     assert named(make_pod(on="a", containers=containers), make_node("a")).fate is NamedFate.RUNS
 
 
@@ -79,9 +82,7 @@ def test_silent_or_deleted_node_starts_nothing() -> None:
 
 def test_replicas_fill_the_node_that_they_name() -> None:
     before = situation(make_pod(on="a", cpu="3"), [make_node("a", taints=[make_taint("dedicated")]), make_node("b")])
-    (found,) = plan(
-        [placement_request("deployment/web", before, 2, reach=ANSWERS)], PlanCluster.of(before), preemption=True
-    )
+    found = planned(before)
     assert (found.placed, found.nodes) == (1, {"a": 1})
     assert found.stopped is not None
     assert found.stopped.named == NamedNode("a", NamedFate.REFUSED, "OutOfcpu")
@@ -90,13 +91,14 @@ def test_replicas_fill_the_node_that_they_name() -> None:
 LATER: Final = "WaitForFirstConsumer"
 LATE: Final = storage_class("late", LATER)
 DATA: Final = claim(storageClassName="late")
+LISTS: Final = {"persistentVolumeClaims": [DATA], "storageClasses": [LATE]}
 SELECTED: Final = {"annotations": {"volume.kubernetes.io/selected-node": "b"}}
 
 
 def with_claim(
     asked: Json = DATA, volumes: Sequence[Json] = (), others: Sequence[Json] = (), late: Json = LATE, **changed: Any
 ) -> Placement:
-    host = make_node("a", labels={"kubernetes.io/hostname": "a.example.com"})
+    host = make_node("a", labels={HOST: "a.example.com"})
     lists = {"persistentVolumeClaims": [asked], "persistentVolumes": volumes, "storageClasses": [late]}
     before = situation(using("data", on="a"), [host, make_node("b")], others, **lists)
     return named_placement(replace(before, **changed), ANSWERS)
@@ -115,7 +117,7 @@ def test_claim_that_waits_for_the_scheduler_stays_unbound() -> None:
     {
         "a volume is reserved": row({"volumes": [volume("kept", of="data")]}),
         "a node was selected": row({"asked": claim(storageClassName="late", meta=SELECTED)}),
-        "another": row({"others": [{**using("data"), "metadata": {"name": "x", "namespace": "default"}}]}),
+        "another": row({"others": [using("data", name="x")]}),
         "the class binds at once": row({"late": storage_class("late", "Immediate")}),
     },
 )
@@ -151,22 +153,17 @@ def test_unread_kinds_make_it_uncertain(resource: str, fate: NamedFate) -> None:
 
 
 def test_replicas_on_a_named_node_wait_for_their_claim() -> None:
-    lists = {"persistentVolumeClaims": [DATA], "storageClasses": [LATE]}
-    before = situation(using("data", on="a"), [make_node("a"), make_node("b")], **lists)
-    (found,) = plan(
-        [placement_request("deployment/web", before, 2, reach=ANSWERS)], PlanCluster.of(before), preemption=True
-    )
+    found = planned(situation(using("data", on="a"), [make_node("a"), make_node("b")], **LISTS))
     assert (found.placed, found.proven) == (0, True)
     assert found.stopped is not None
     assert found.stopped.named == NamedNode("a", NamedFate.WAITS)
 
 
 def test_pod_of_the_same_plan_has_the_claim_bound() -> None:
-    lists = {"persistentVolumeClaims": [DATA], "storageClasses": [LATE]}
     nodes = [make_node("a"), make_node("b")]
-    cluster = situation(using("data", on="a"), nodes, **lists)
+    cluster = situation(using("data", on="a"), nodes, **LISTS)
     named = placement_request("pod/web", cluster, 1, reach=ANSWERS)
-    through = placement_request("pod/through", situation(using("data"), nodes, **lists), 1)
+    through = placement_request("pod/through", situation(using("data"), nodes, **LISTS), 1)
     for requests in ([named, through], [through, named]):
         found = {one.name: one.placed for one in plan(requests, PlanCluster.of(cluster), preemption=True)}
         assert found == {"pod/web": 1, "pod/through": 1}
