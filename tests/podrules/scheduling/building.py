@@ -72,6 +72,12 @@ def read_profile(**fields: Any) -> Profile:
     return read_profiles({**kind, "profiles": [fields]}, PLUGIN_ARGS)["default-scheduler"]
 
 
+def bound_claim(name: str, volume: str, **spec: Any) -> Json:
+    """A claim that has its volume."""
+    metadata = {"name": name, "namespace": "default", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+    return {"metadata": metadata, "spec": {"volumeName": volume, **spec}}
+
+
 def mounted(name: str) -> dict[str, Any]:
     """A pod's volume that is a claim."""
     return {"name": name, "persistentVolumeClaim": {"claimName": name}}

@@ -12,14 +12,14 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.storage import PersistentVolumeClaim
 from podrules.scheduling.placement.plan import PlanCluster, plan
 from podrules.scheduling.placement.planned import PlannedSpec
-from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, placement_request, situation
+from tests.podrules.scheduling.building import HOST, REQUIRED, ZONE, Json, bound_claim, mounted, node_affinity
+from tests.podrules.scheduling.placement.building import make_pod, placement_request, situation, zoned
 
-ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 CSI = "disk.csi.example.com"
 LATE = {"volumeBindingMode": "WaitForFirstConsumer"}
 LOCAL = {"metadata": {"name": "local"}, "provisioner": "kubernetes.io/no-provisioner", **LATE}
 DISK = {"metadata": {"name": "disk"}, "provisioner": CSI, **LATE}
-NODES = [make_node(name, labels={ZONE: name[0], HOST: name}) for name in ("a1", "a2", "b1")]
+NODES = [zoned(name, name[0]) for name in ("a1", "a2", "b1")]
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 
 
@@ -32,17 +32,13 @@ def template(storage_class: str, mode: str = "ReadWriteOnce") -> PersistentVolum
     return from_object({"metadata": {"name": "data"}, "spec": claim_spec(storage_class, mode)}, PersistentVolumeClaim)
 
 
-def local_volume(name: str, node: str) -> Json:
-    term = {"matchExpressions": [{"key": HOST, "operator": "In", "values": [node]}]}
+def local_volume(name: str, node: str, mode: str = "ReadWriteOnce", **spec: Any) -> Json:
+    affinity = {"required": node_affinity(HOST, "In", node)["nodeAffinity"][REQUIRED]}
+    size = {"capacity": {"storage": "10Gi"}, "accessModes": [mode]}
     return {
         "metadata": {"name": name},
-        "spec": {
-            "capacity": {"storage": "10Gi"},
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": "local",
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
-        },
-        "status": {"phase": "Available"},
+        "spec": {**size, "storageClassName": "local", "nodeAffinity": affinity, **spec},
+        "status": {"phase": "Bound" if spec else "Available"},
     }
 
 
@@ -51,6 +47,9 @@ def csi_node(name: str, *, limit: int | None = None, keys: Sequence[str] = (ZONE
     if limit is not None:
         driver["allocatable"] = {"count": limit}
     return {"metadata": {"name": name}, "spec": {"drivers": [driver]}}
+
+
+CSI_NODES = [csi_node(name) for name in ("a1", "a2", "b1")]
 
 
 def placed(
@@ -67,8 +66,11 @@ def placed(
     return plan(requests, PlanCluster.of(cluster), preemption=False)
 
 
-def mounting(claim: str, name: str = "web") -> Json:
-    return make_pod(name, cpu="100m", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": claim}}])
+def mounting(claim: str, name: str = "web", **more: Any) -> Json:
+    return make_pod(name, cpu="100m", volumes=[mounted(claim)], **more)
+
+
+DB = make_pod("db", cpu="100m")
 
 
 def made_claim(name: str, storage_class: str, mode: str = "ReadWriteOnce") -> Json:
@@ -77,11 +79,7 @@ def made_claim(name: str, storage_class: str, mode: str = "ReadWriteOnce") -> Js
 
 def test_volume_that_exists_is_taken_once() -> None:
     volumes = [local_volume("pv-1", "a1"), local_volume("pv-2", "b1")]
-    (found,) = placed(
-        ("statefulset/db", make_pod("db", cpu="100m"), 3, [template("local")]),
-        persistentVolumes=volumes,
-        storageClasses=[LOCAL],
-    )
+    (found,) = placed(("statefulset/db", DB, 3, [template("local")]), persistentVolumes=volumes, storageClasses=[LOCAL])
     assert (found.placed, set(found.nodes)) == (2, {"a1", "b1"})
     assert found.stopped is not None
     assert found.stopped.message == f"0/3 nodes are available: 3 {NO_VOLUME}."
@@ -89,7 +87,7 @@ def test_volume_that_exists_is_taken_once() -> None:
 
 def test_volume_of_one_spec_is_taken_for_the_next() -> None:
     first, second = placed(
-        ("statefulset/db", make_pod("db", cpu="100m"), 1, [template("local")]),
+        ("statefulset/db", DB, 1, [template("local")]),
         ("statefulset/mq", make_pod("mq", cpu="100m"), 1, [template("local")]),
         persistentVolumes=[local_volume("pv-1", "a1")],
         storageClasses=[LOCAL],
@@ -98,15 +96,12 @@ def test_volume_of_one_spec_is_taken_for_the_next() -> None:
 
 
 def test_recreated_pod_follows_its_volume() -> None:
-    taken = local_volume("pv-1", "b1")
     reference = {"namespace": "default", "name": "data-db-0"}
-    claim: dict[str, Any] = dict(made_claim("data-db-0", "local"))
-    claim["metadata"] = {**claim["metadata"], "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
-    claim["spec"] = {**claim["spec"], "volumeName": "pv-1"}
+    claim = bound_claim("data-db-0", "pv-1", **claim_spec("local"))
     (found,) = placed(
-        ("statefulset/db", make_pod("db", cpu="100m"), 1, [template("local")]),
+        ("statefulset/db", DB, 1, [template("local")]),
         persistentVolumeClaims=[claim],
-        persistentVolumes=[{**taken, "spec": {**taken["spec"], "claimRef": reference}, "status": {"phase": "Bound"}}],
+        persistentVolumes=[local_volume("pv-1", "b1", claimRef=reference)],
         storageClasses=[LOCAL],
     )
     assert found.nodes == {"b1": 1}
@@ -114,15 +109,12 @@ def test_recreated_pod_follows_its_volume() -> None:
 
 def test_ordinals_of_existing_pods_are_skipped() -> None:
     """This many more are requested, and each has its own claim."""
-    there = {**mounting("data-db-5", "db-5"), "spec": {**mounting("data-db-5")["spec"], "nodeName": "a1"}}
     (found,) = placed(
-        ("statefulset/db", make_pod("db", cpu="100m"), 1, [template("local", "ReadWriteOncePod")]),
+        ("statefulset/db", DB, 1, [template("local", "ReadWriteOncePod")]),
         first=5,
-        pods=[there],
+        pods=[mounting("data-db-5", "db-5", on="a1")],
         persistentVolumeClaims=[made_claim("data-db-5", "local", "ReadWriteOncePod")],
-        persistentVolumes=[
-            {**(volume := local_volume("pv-2", "b1")), "spec": {**volume["spec"], "accessModes": ["ReadWriteOncePod"]}}
-        ],
+        persistentVolumes=[local_volume("pv-2", "b1", "ReadWriteOncePod")],
         storageClasses=[LOCAL],
     )
     assert found.nodes == {"b1": 1}
@@ -131,7 +123,7 @@ def test_ordinals_of_existing_pods_are_skipped() -> None:
 @pytest.mark.parametrize("templated", [True, False], ids=["of a template", "of an ephemeral volume"])
 def test_each_replica_attaches_a_volume(*, templated: bool) -> None:
     ephemeral = [{"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": claim_spec("disk")}}}]
-    pod = make_pod("db", cpu="100m") if templated else make_pod("db", cpu="100m", volumes=ephemeral)
+    pod = DB if templated else make_pod("db", cpu="100m", volumes=ephemeral)
     (found,) = placed(
         ("statefulset/db" if templated else "deployment/db", pod, None, [template("disk")] if templated else []),
         storageClasses=[DISK],
@@ -145,7 +137,7 @@ def test_each_replica_attaches_a_volume(*, templated: bool) -> None:
 @pytest.mark.parametrize(
     ("csi_nodes", "domains"),
     [
-        ([csi_node(name) for name in ("a1", "a2", "b1")], {"a": {"a1", "a2"}, "b": {"b1"}}),
+        (CSI_NODES, {"a": {"a1", "a2"}, "b": {"b1"}}),
         ([csi_node(name, keys=()) for name in ("a1", "a2", "b1")], {"": {"a1", "a2", "b1"}}),
         ([], {"a1": {"a1"}, "a2": {"a2"}, "b1": {"b1"}}),
     ],
@@ -169,7 +161,7 @@ def test_second_pod_of_single_pod_claim_is_reported() -> None:
         ("deployment/web", mounting("alone"), 2, ()),
         persistentVolumeClaims=[made_claim("alone", "disk", "ReadWriteOncePod")],
         storageClasses=[DISK],
-        csiNodes=[csi_node(name) for name in ("a1", "a2", "b1")],
+        csiNodes=CSI_NODES,
     )
     assert found.placed == 1
     assert found.stopped is not None

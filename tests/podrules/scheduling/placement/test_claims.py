@@ -11,9 +11,10 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.storage import PersistentVolumeClaim
 from podrules.scheduling.placement.claims import with_claims, with_claims_of
-from tests.podrules.scheduling.placement.building import Json, make_pod
+from tests.podrules.scheduling.building import Json, mounted
+from tests.podrules.scheduling.placement.building import make_pod
 
-DEFAULT = "storageclass.kubernetes.io/is-default-class"
+MARKED = {"storageclass.kubernetes.io/is-default-class": "true"}
 
 
 def claim(name: str, *, owner: Json | None = None, **spec: Any) -> Json:
@@ -48,16 +49,14 @@ def names(snapshot: ClusterSnapshot) -> list[tuple[str, str]]:
 def test_templates_are_claims_of_the_pods_name() -> None:
     bare = from_object(make_pod("db-3", volumes=[{"name": "logs", "emptyDir": {}}]), Pod)
     pod, claims = with_claims_of(bare, [template("data"), template("wal")])
-    assert [(entry.metadata.name, entry.metadata.namespace) for entry in claims] == [
-        ("data-db-3", "default"),
-        ("wal-db-3", "default"),
-    ]
+    made = [(entry.metadata.name, entry.metadata.namespace) for entry in claims]
+    assert made == [("data-db-3", "default"), ("wal-db-3", "default")]
     assert claims[0].metadata.labels == {"app": "db"}
     assert volumes(pod) == {"data": "data-db-3", "wal": "wal-db-3", "logs": ""}
 
 
 def test_template_replaces_volume_of_its_name() -> None:
-    own = {"name": "data", "persistentVolumeClaim": {"claimName": "shared"}}
+    own = {**mounted("shared"), "name": "data"}
     pod, _ = with_claims_of(from_object(make_pod("db-0", volumes=[own]), Pod), [template("data")])
     assert volumes(pod) == {"data": "data-db-0"}
 
@@ -76,13 +75,13 @@ def test_ephemeral_volume_is_a_claim_that_the_pod_controls() -> None:
     ("classes", "chosen"),
     [
         ([storage_class("slow")], ""),
-        ([storage_class("slow"), storage_class("std", **{DEFAULT: "true"})], "std"),
+        ([storage_class("slow"), storage_class("std", **MARKED)], "std"),
         ([storage_class("old", **{"storageclass.beta.kubernetes.io/is-default-class": "true"})], "old"),
         (
             [
-                storage_class("a", "2026-01-01T00:00:00Z", **{DEFAULT: "true"}),
-                storage_class("z", "2026-02-01T00:00:00Z", **{DEFAULT: "true"}),
-                storage_class("y", "2026-02-01T00:00:00Z", **{DEFAULT: "true"}),
+                storage_class("a", "2026-01-01T00:00:00Z", **MARKED),
+                storage_class("z", "2026-02-01T00:00:00Z", **MARKED),
+                storage_class("y", "2026-02-01T00:00:00Z", **MARKED),
             ],
             "y",
         ),

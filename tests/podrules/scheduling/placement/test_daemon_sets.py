@@ -17,14 +17,8 @@ from podrules.scheduling.placement.daemon_sets import Existing, chosen_nodes, ex
 from podrules.scheduling.placement.plan import PlanCluster, plan
 from podrules.scheduling.placement.planned import DaemonNodes, PlannedSpec
 from podrules.scheduling.placement.situation import Situation
-from tests.podrules.scheduling.placement.building import (
-    Json,
-    make_node,
-    make_pod,
-    make_taint,
-    placement_request,
-    situation,
-)
+from tests.podrules.scheduling.building import Json, node_affinity, owned
+from tests.podrules.scheduling.placement.building import make_node, make_pod, make_taint, placement_request, situation
 
 OWN: Final = {"type": "production"}
 """The labels of upstream's test-node."""
@@ -59,14 +53,8 @@ def nodes_of(spec: PlannedSpec) -> DaemonNodes:
 
 def own_pod(name: str, on: str, **more: Any) -> Json:
     """An existing pod of the DaemonSet."""
-    pod = make_pod(name, on=on, **more)
-    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "1", "controller": True}
-    return {**pod, "metadata": {**pod["metadata"], "ownerReferences": [owner]}}
-
-
-def affinity(value: str) -> Json:
-    term = {"matchExpressions": [{"key": "type", "operator": "In", "values": [value]}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    pod: Json = owned(make_pod(name, on=on, **more), "DaemonSet", "agent")
+    return pod
 
 
 @pytest.mark.parametrize(
@@ -77,8 +65,8 @@ def affinity(value: str) -> Json:
         ("ErrPodNotMatchHostName", {}, {"on": "other-node"}, False, False),
         ("ErrNodeSelectorNotMatch", {}, {"nodeSelector": {"type": "test"}}, False, False),
         ("ShouldRunDaemonPod", {}, {"nodeSelector": OWN}, True, True),
-        ("ErrPodAffinityNotMatch", {}, {"affinity": affinity("test")}, False, False),
-        ("ShouldRunDaemonPod", {}, {"affinity": affinity("production")}, True, True),
+        ("ErrPodAffinityNotMatch", {}, {"affinity": node_affinity("type", "In", "test")}, False, False),
+        ("ShouldRunDaemonPod", {}, {"affinity": node_affinity("type", "In", "production")}, True, True),
         (
             "ShouldRunDaemonPodOnUnschedulableNode",
             {"unschedulable": True, "taints": [make_taint("node.kubernetes.io/unschedulable")]},
@@ -118,8 +106,7 @@ def test_pod_on_each_node_or_the_reason() -> None:
         make_node("gpu", taints=[make_taint("gpu")]),
         make_node("hdd", labels={"disk": "hdd"}),
     ]
-    term = {"matchExpressions": [{"key": "disk", "operator": "NotIn", "values": ["hdd"]}]}
-    ssd = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    ssd = node_affinity("disk", "NotIn", "hdd")
     found = placed(nodes, [make_pod("big", on="full", cpu="4")], affinity=ssd)
     assert (found.wanted, found.placed, found.nodes) == (2, 1, {"a": 1})
     assert found.stopped is not None

@@ -18,52 +18,43 @@ from podrules.scheduling.placement.planned import PlannedSpec
 from podrules.scheduling.placement.what_if import excluding_nodes, without_pods
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from tests.cases import cases, row
-from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, placement_request, situation
+from tests.objects import raw_pod
+from tests.podrules.scheduling.building import REQUIRED, Json, node_affinity, owned
+from tests.podrules.scheduling.placement.building import make_node, make_pod, placement_request, situation
+from tests.podrules.scheduling.scheduler.plugins.building_devices import (
+    make_claim,
+    make_class,
+    make_device,
+    make_request,
+    make_slice,
+)
 
-DRIVER = "gpu.example.com"
-CLASSES = [{"metadata": {"name": "gpu"}, "spec": {}}]
+CLASSES = [make_class()]
 NODES = [make_node("a"), make_node("b")]
 
 
 def resource_slice(name: str, devices: int, *, node: str = "", shared: bool = False, **spec: Any) -> Json:
-    place = {"nodeName": node} if node else spec
-    entries: list[Json] = [{"name": f"gpu-{number}"} for number in range(devices)]
-    if shared:
-        entries = [
-            {**entry, "allowMultipleAllocations": True, "capacity": {"memory": {"value": "10Gi"}}} for entry in entries
-        ]
-    return {
-        "metadata": {"name": name},
-        "spec": {
-            "driver": DRIVER,
-            "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
-            "devices": entries,
-            **place,
-        },
-    }
+    more: Any = {"allowMultipleAllocations": True, "capacity": {"memory": "10Gi"}} if shared else {}
+    entries = [make_device(f"gpu-{number}", **more) for number in range(devices)]
+    return make_slice(*entries, name=name, pool=name, node=node, **spec)
 
 
-def claim_spec(count: int = 1, **more: Any) -> Json:
-    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count, **more}
-    return {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
-
-
-def template(count: int = 1, **more: Any) -> Json:
-    return {"metadata": {"name": "gpus", "namespace": "default"}, "spec": {"spec": claim_spec(count, **more)}}
+def template(**more: Any) -> Json:
+    spec = make_claim("gpus", make_request("gpu", **more))["spec"]
+    return {"metadata": {"name": "gpus", "namespace": "default"}, "spec": {"spec": spec}}
 
 
 def claim(name: str, *, users: Sequence[str] = (), owner: str = "", device: str = "") -> Json:
     owners = [{"kind": "Pod", "name": owner, "uid": owner, "controller": True}] if owner else []
-    result = {"request": "gpu", "driver": DRIVER, "pool": "a", "device": device}
-    status: dict[str, Any] = {"reservedFor": [{"resource": "pods", "name": user, "uid": user} for user in users]}
-    if device:
-        status["allocation"] = {"devices": {"results": [result]}}
-    metadata = {"name": name, "namespace": "default", "ownerReferences": owners}
-    return {"metadata": metadata, "spec": claim_spec(), "status": status}
+    results = [{"request": "gpu", "pool": "a", "device": device}] if device else None
+    made = make_claim(name, make_request("gpu"), allocated=results, ownerReferences=owners)
+    used = [{"resource": "pods", "name": user, "uid": user} for user in users]
+    return {**made, "status": {**made["status"], "reservedFor": used}}
 
 
-def of_template() -> Json:
-    return make_pod(cpu="10m", memory="1Mi", resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "gpus"}])
+def of_template(name: str = "web") -> Json:
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "gpus"}]
+    return make_pod(name, cpu="10m", memory="1Mi", resourceClaims=claims)
 
 
 def of_claim() -> Json:
@@ -108,35 +99,21 @@ def test_device_that_may_be_shared_is_taken_in_parts() -> None:
     "place, nodes",
     {
         "of one node": row({"node": "b"}, {"b"}),
-        "of a rack": row(
-            {
-                "nodeSelector": {
-                    "nodeSelectorTerms": [{"matchExpressions": [{"key": "rack", "operator": "In", "values": ["1"]}]}]
-                }
-            },
-            {"b", "c"},
-        ),
+        "of a rack": row({"nodeSelector": node_affinity("rack", "In", "1")["nodeAffinity"][REQUIRED]}, {"b", "c"}),
         "of all nodes": row({"allNodes": True}, {"a", "b", "c"}),
     },
 )
 def test_pods_that_share_a_claim_follow_its_devices(place: dict[str, Any], nodes: set[str]) -> None:
     three = [make_node("a"), make_node("b", labels={"rack": "1"}), make_node("c", labels={"rack": "1"})]
-    found = placed(
-        of_claim(),
-        6,
-        nodes=three,
-        resourceClaims=[claim("shared")],
-        resourceSlices=[resource_slice("pool", 1, **place)],
-    )
+    slices = [resource_slice("pool", 1, **place)]
+    found = placed(of_claim(), 6, nodes=three, resourceClaims=[claim("shared")], resourceSlices=slices)
     assert found.placed == 6
     assert set(found.nodes) == nodes
 
 
 def test_devices_of_an_extended_resource_are_taken() -> None:
-    limits = {"example.com/gpu": "1"}
-    container = {"name": "app", "image": "app:1", "resources": {"requests": limits, "limits": limits}}
-    pod = {**make_pod(), "spec": {"containers": [container]}}
-    classes = [{"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}]
+    pod = raw_pod("web", "default", limits={"example.com/gpu": "1"}, requests={"example.com/gpu": "1"})
+    classes = [make_class(extended_resource="example.com/gpu")]
     slices = [resource_slice("a", 2, node="a")]
     found = placed(pod, None, deviceClasses=classes, resourceSlices=slices)
     assert found.nodes == {"a": 2}
@@ -146,15 +123,14 @@ def test_devices_of_an_extended_resource_are_taken() -> None:
 
 
 def cluster() -> ClusterSnapshot:
-    pods = [make_pod("mine", on="a"), make_pod("ours-1", on="a"), make_pod("ours-2", on="b")]
-    owned = {"metadata": {**pods[0]["metadata"], "ownerReferences": [{"kind": "Job", "name": "j", "controller": True}]}}
+    pods = [owned(make_pod("mine", on="a"), "Job"), make_pod("ours-1", on="a"), make_pod("ours-2", on="b")]
     claims = [
         claim("own", owner="mine", users=["mine"], device="gpu-0"),
         claim("named", users=["mine"], device="gpu-1"),
         claim("shared", users=["ours-1", "ours-2"], device="gpu-2"),
         claim("unused", device="gpu-3"),
     ]
-    lists = {"nodes": NODES, "pods": [{**pods[0], **owned}, *pods[1:]], "resourceClaims": claims}
+    lists = {"nodes": NODES, "pods": pods, "resourceClaims": claims}
     return from_object(lists, ClusterSnapshot)
 
 
@@ -185,8 +161,7 @@ def test_claims_leave_with_excluded_and_drained_nodes() -> None:
 def test_victims_of_preemption_give_their_devices_back() -> None:
     old = make_pod("old", on="a", cpu="3", priority=1)
     holding = claim("old-gpu", owner="old", users=["old"], device="gpu-0")
-    first = {**make_pod("first", cpu="3", priority=10)}
-    second = {**of_template(), "metadata": {"name": "second", "namespace": "default", "uid": "second"}}
+    pods = [from_object(pod, Pod) for pod in (make_pod("first", cpu="3", priority=10), of_template("second"))]
     lists: dict[str, Any] = {
         "nodes": NODES[:1],
         "deviceClasses": CLASSES,
@@ -194,15 +169,9 @@ def test_victims_of_preemption_give_their_devices_back() -> None:
         "resourceClaimTemplates": [template()],
         "resourceSlices": [resource_slice("a", 1, node="a")],
     }
-    before = situation(first, pods=[old], **lists)
-    requests = [
-        placement_request(f"pod/{pod.metadata.name}", replace(before, pod=pod), 1) for pod in _pods(first, second)
-    ]
+    before = replace(situation(old, pods=[old], **lists), pod=pods[0])
+    requests = [placement_request(f"pod/{pod.metadata.name}", replace(before, pod=pod), 1) for pod in pods]
     found = plan(requests, PlanCluster.of(before), preemption=True)
     assert [(spec.placed, len(spec.victims)) for spec in found] == [(1, 1), (1, 0)]
     without = plan(requests, PlanCluster.of(before), preemption=False)
     assert [spec.placed for spec in without] == [0, 0]
-
-
-def _pods(*pods: Json) -> list[Pod]:
-    return [from_object(pod, Pod) for pod in pods]

@@ -11,22 +11,20 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import LabelSelector
 from podrules.scheduling.placement.controllers import OwnPods
+from tests.podrules.scheduling.building import owned
 from tests.podrules.scheduling.placement.building import make_pod
 
 
-def owned(name: str, kind: str, owner: str, **status: Any) -> Pod:
-    pod: Any = make_pod(name, labels={"app": "web"})
-    pod["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": kind, "name": owner, "controller": True}]
-    pod["status"] = status
-    return from_object(pod, Pod)
+def made_by(name: str, kind: str, owner: str, **status: Any) -> Pod:
+    return from_object(owned(make_pod(name, labels={"app": "web"}, status=status), kind, owner), Pod)
 
 
 PODS = (
-    owned("web-a", "ReplicaSet", "web-5f6c"),
-    owned("web-b", "ReplicaSet", "web-77aa"),
-    owned("web-c", "ReplicaSet", "web-77aa", phase="Failed"),
-    owned("db-0", "StatefulSet", "db"),
-    owned("other-0", "StatefulSet", "other"),
+    made_by("web-a", "ReplicaSet", "web-5f6c"),
+    made_by("web-b", "ReplicaSet", "web-77aa"),
+    made_by("web-c", "ReplicaSet", "web-77aa", phase="Failed"),
+    made_by("db-0", "StatefulSet", "db"),
+    made_by("other-0", "StatefulSet", "other"),
     from_object(make_pod("lone"), Pod),
 )
 

@@ -28,7 +28,7 @@ FOO = {"foo": "bar"}
 
 
 def spread_pod(*keys: str) -> Json:
-    return make_pod("new", labels=FOO, topologySpreadConstraints=[spread(key, **FOO) for key in keys])
+    return make_pod("new", labels=FOO, topologySpreadConstraints=[spread(key, foo="bar") for key in keys])
 
 
 FOUR_NODES = [zoned("node1", "zoneA"), zoned("node2", "zoneA"), zoned("node3", "zoneB"), zoned("node4", "zoneB")]

@@ -18,19 +18,16 @@ from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.scheduler.queue import queued_above
 from tests.e2e.preemption_objects import make_classes, make_fillers, make_guards, make_nodes, make_preemptor
 from tests.objects import raw_node
+from tests.podrules.scheduling.building import PREEMPTED, Json, make_budget
 from tests.podrules.scheduling.placement.building import make_node, make_pod, situation
 
-Json = Mapping[str, Any]
 HIGH: Final = make_pod("high", cpu="3", priority=1000)
 START: Final = "2026-11-01T10:00:00Z"
+STARTED: Final = {"startTime": START}
 
 
 def on_node(name: str, node: str, priority: int, cpu: str = "3", **more: Any) -> Json:
     return make_pod(name, on=node, cpu=cpu, priority=priority, **more)
-
-
-def started(pod: Json, at: str = START) -> Json:
-    return {**pod, "status": {**pod.get("status", {}), "startTime": at}}
 
 
 def preemptors(
@@ -76,21 +73,16 @@ def test_pod_that_would_not_preempt_is_not_named(pending: Json, why: str) -> Non
 
 @pytest.mark.parametrize(("added", "denied"), [("preemption: 0/1 nodes are available: 1 None.", True), ("", False)])
 def test_scheduler_that_found_no_victims_is_believed(added: str, *, denied: bool) -> None:
-    said = f"0/1 nodes are available: 1 Insufficient cpu. {added}"
-    waits = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": said}
-    found = preemptors({**HIGH, "status": {"conditions": [waits]}}, on_node("x", "a", 10), [make_node("a")], [])
+    pending = make_pod("high", cpu="3", priority=1000, message=f"0/1 nodes are available: 1 Insufficient cpu. {added}")
+    found = preemptors(pending, on_node("x", "a", 10), [make_node("a")], [])
     assert found is not None
     assert found.denied is denied
 
 
 def test_pod_that_waits_for_its_victims_preempts_no_other() -> None:
     """Its nomination counts while a victim terminates there."""
-    going = on_node("going", "a", 5)
-    going = {
-        **going,
-        "metadata": {**going["metadata"], "deletionTimestamp": START},
-        "status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]},
-    }
+    leaves: Any = {"metadata": {"deletionTimestamp": START}, "status": {"conditions": [PREEMPTED]}}
+    going = on_node("going", "a", 5, **leaves)
     nominated = {**HIGH, "status": {"nominatedNodeName": "a"}}
     other = on_node("x", "b", 1)
     nodes = [make_node("a"), make_node("b")]
@@ -102,7 +94,7 @@ def test_room_reserved_for_nominated_pod_counts() -> None:
     """Without the reservation this pod would fit and preempt no pod."""
     nodes = [make_node("a", cpu="6")]
     bound = on_node("x", "a", 1, "2")
-    nominated = {**make_pod("first", cpu="3", priority=2000), "status": {"nominatedNodeName": "a"}}
+    nominated = make_pod("first", cpu="3", priority=2000, status={"nominatedNodeName": "a"})
     assert preemptors(make_pod("big", cpu="4", priority=1000), bound, nodes, [nominated]) is None, (
         "even without x it does not fit beside the first"
     )
@@ -114,11 +106,7 @@ def test_room_reserved_for_nominated_pod_counts() -> None:
 def test_budget_moves_preemption_to_another_node() -> None:
     nodes = [make_node("a"), make_node("b")]
     guarded, other = on_node("x", "a", 1, labels={"app": "x"}), on_node("y", "b", 500)
-    budget = {
-        "metadata": {"name": "keep", "namespace": "default"},
-        "spec": {"selector": {"matchLabels": {"app": "x"}}},
-        "status": {"disruptionsAllowed": 0},
-    }
+    budget = make_budget("keep", app="x")
     assert preemptors(HIGH, guarded, nodes, [other]) is not None
     assert preemptors(HIGH, guarded, nodes, [other], podDisruptionBudgets=[budget]) is None
     alone = preemptors(HIGH, guarded, nodes[:1], [], podDisruptionBudgets=[budget])
@@ -128,7 +116,7 @@ def test_budget_moves_preemption_to_another_node() -> None:
 
 def test_several_equal_nodes_leave_the_victim_open() -> None:
     nodes = [make_node("a"), make_node("b"), make_node("c")]
-    pods = [started(on_node(name, node, 1)) for name, node in (("x", "a"), ("y", "b"), ("z", "c"))]
+    pods = [on_node(name, node, 1, status=STARTED) for name, node in (("x", "a"), ("y", "b"), ("z", "c"))]
     found = preemptors(HIGH, pods[0], nodes, pods[1:])
     assert found is not None
     assert found.nodes == 3
@@ -136,13 +124,13 @@ def test_several_equal_nodes_leave_the_victim_open() -> None:
 
 def test_equally_important_pods_leave_the_victim_open() -> None:
     nodes = [make_node("a", cpu="4")]
-    x, y = (started(on_node(name, "a", 1, "2")) for name in "xy")
+    x, y = (on_node(name, "a", 1, "2", status=STARTED) for name in "xy")
     pending = make_pod("high", cpu="2", priority=1000)
     for bound, other in ((x, y), (y, x)):
         found = preemptors(pending, bound, nodes, [other])
         assert found is not None
         assert found.twin == PodReference("default", other["metadata"]["name"])
-    older = started(on_node("old", "a", 1, "2"), "2026-10-01T10:00:00Z")
+    older = on_node("old", "a", 1, "2", status={"startTime": "2026-10-01T10:00:00Z"})
     assert preemptors(pending, older, nodes, [x]) is None
     found = preemptors(pending, x, nodes, [older])
     assert found is not None
@@ -161,9 +149,8 @@ def test_unread_kinds_are_assumed() -> None:
 
 def test_queue_has_pods_of_higher_priority_that_may_preempt() -> None:
     def pending(name: str, priority: int, minute: int, **spec: Any) -> Pod:
-        made = make_pod(name, priority=priority, **spec)
-        at = f"2026-11-01T10:{minute:02}:00Z"
-        return from_object({**made, "metadata": {**made["metadata"], "creationTimestamp": at}}, Pod)
+        at = {"creationTimestamp": f"2026-11-01T10:{minute:02}:00Z"}
+        return from_object(make_pod(name, priority=priority, metadata=at, **spec), Pod)
 
     waiting = [
         pending("late", 50, 9),

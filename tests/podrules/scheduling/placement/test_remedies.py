@@ -13,9 +13,8 @@ from podrules.scheduling.scheduler.framework.answers import ChangeKind
 from podrules.scheduling.scheduler.plugins.node_resources.columns import InsufficientResource
 from tests.cases import cases, row
 from tests.objects import raw_condition, raw_container
-from tests.podrules.scheduling.building import HOST, REQUIRED, ZONE, anti_affinity, node_affinity, owned
+from tests.podrules.scheduling.building import HOST, REQUIRED, ZONE, Json, anti_affinity, node_affinity, owned
 from tests.podrules.scheduling.placement.building import (
-    Json,
     group_of,
     make_host,
     make_node,
@@ -298,7 +297,7 @@ DELETED: Final = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 def _of(kind: str, name: str, revision: str, on: str = "", **more: Any) -> Any:
     """A controller's pod; without a size it has anti-affinity to pods of the same application."""
     labels = {"app": "db", "pod-template-hash": revision}
-    apart = {} if "cpu" in more else {"affinity": anti_affinity(app="db")}
+    apart: Any = {} if "cpu" in more else {"affinity": anti_affinity(app="db")}
     return owned(make_pod(f"{name}-{on or 'new'}", on=on, labels=labels, **apart, **more), kind, name)
 
 

@@ -24,7 +24,7 @@ FIELD = "spec.topologySpreadConstraints[0]"
 
 
 def incoming(*, constraint: Json | None = None, **spec: Any) -> Json:
-    constraints = [{**spread(ZONE, **FOO), **(constraint or {})}]
+    constraints = [{**spread(ZONE, foo="bar"), **(constraint or {})}]
     return make_pod("new", labels=FOO, topologySpreadConstraints=constraints, **spec)
 
 

@@ -21,7 +21,7 @@ FOO = {"foo": "bar"}
 
 
 def spread_of(nodes: list[Json], *, constraint: Json | None = None, **spec: Any) -> ConstraintSpread:
-    constraints = [{**spread(ZONE, **FOO), **(constraint or {})}]
+    constraints = [{**spread(ZONE, foo="bar"), **(constraint or {})}]
     pod = make_pod("new", labels=FOO, topologySpreadConstraints=constraints, **spec)
     (found,) = place(pod, nodes).spread
     return found
@@ -101,7 +101,7 @@ def test_soft_spread_includes_the_older_scores(
 ) -> None:
     bound = [make_pod(f"{node}{number}", on=node, labels=FOO, cpu="0") for node in pods for number in range(pods[node])]
     nodes = [zoned(name, name) for name in "abc"]
-    pod = make_pod("new", labels=FOO, topologySpreadConstraints=[spread(ZONE, max_skew, "ScheduleAnyway", **FOO)])
+    pod = make_pod("new", labels=FOO, topologySpreadConstraints=[spread(ZONE, max_skew, "ScheduleAnyway", foo="bar")])
     now, before = place(pod, nodes, bound, every_node=True).normalized
     assert {value.node: (value.raw, value.score) for value in now.values} == today
     assert {value.node: (value.raw, value.score) for value in before.values} == older

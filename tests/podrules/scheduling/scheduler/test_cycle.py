@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from podrules.api.features import REFERENCE
@@ -17,9 +17,10 @@ from podrules.scheduling.scheduler.profile import Profile
 from podrules.scheduling.scheduler.runtime import Framework, new_framework
 from tests.cases import cases, row
 from tests.objects import raw_node, raw_pod
+from tests.podrules.scheduling.building import HOST, Json, mounted, near, node_affinity
 from tests.scheduling import DEFAULT_FRAMEWORK, unschedulable_plugins
 
-Json = Mapping[str, Any]
+TAINT = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
 
 
 def make_node(name: str, cpu: str = "4", *, labels: Json | None = None, **spec: Any) -> Json:
@@ -31,11 +32,11 @@ def make_pod(name: str, cpu: str = "1", *, nominated: str = "", **spec: Any) -> 
     return raw_pod(name, "default", uid=name, requests=requests, status=status, **spec)
 
 
+TWO = [make_node("a"), make_node("b")]
+
+
 def on_node(name: str) -> Json:
-    """An affinity to one named node."""
-    field = {"key": "metadata.name", "operator": "In", "values": [name]}
-    required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    return node_affinity("metadata.name", "In", name, matching="matchFields")
 
 
 def cycle(
@@ -51,8 +52,7 @@ def names(filtered: FilterResult, rows: Any) -> list[str]:
 
 
 def test_first_plugin_that_rejects_counts() -> None:
-    taint = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
-    found = cycle(make_pod("web", cpu="9"), [make_node("a", unschedulable=True, taints=[taint])])
+    found = cycle(make_pod("web", cpu="9"), [make_node("a", unschedulable=True, taints=[TAINT])])
     assert found.rejected["a"] == Status(
         Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) were unschedulable",), "NodeUnschedulable"
     )
@@ -60,11 +60,10 @@ def test_first_plugin_that_rejects_counts() -> None:
 
 
 def test_sentence_counts_reasons_in_the_order_of_their_text() -> None:
-    taint = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
     nodes = [
         *(make_node(f"small-{number}", cpu="1") for number in range(11)),
         make_node("cordoned", unschedulable=True),
-        make_node("tainted", taints=[taint]),
+        make_node("tainted", taints=[TAINT]),
         make_node("full", cpu="4"),
     ]
     found = cycle(make_pod("web", cpu="3"), nodes, [make_pod("old", cpu="2", nodeName="full")])
@@ -88,14 +87,13 @@ def test_pre_filter_narrows_the_nodes() -> None:
 
 
 def test_pre_filter_names_a_node_that_does_not_exist() -> None:
-    found = cycle(make_pod("web", affinity=on_node("gone")), [make_node("a"), make_node("b")])
+    found = cycle(make_pod("web", affinity=on_node("gone")), TWO)
     assert list(found.feasible) == []
     assert found.message == "0/2 nodes are available: 2 node(s) didn't satisfy plugin(s) [NodeAffinity]."
 
 
 def test_pre_filter_rejects_the_pod_for_all_nodes() -> None:
-    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}
-    found = cycle(make_pod("web", volumes=[volume]), [make_node("a"), make_node("b")])
+    found = cycle(make_pod("web", volumes=[mounted("missing")]), TWO)
     assert found.pre_filter.status.plugin
     assert found.rejected == {}
     assert list(found.feasible) == []
@@ -112,19 +110,17 @@ def test_pre_filter_rejects_the_pod_for_all_nodes() -> None:
 )
 def test_nominated_pod_reserves_its_room(priority: int, fits: list[str]) -> None:
     waiting = make_pod("waiting", cpu="3", nominated="a", priority=priority)
-    found = cycle(make_pod("web", cpu="2", priority=10), [make_node("a"), make_node("b")], [waiting])
+    found = cycle(make_pod("web", cpu="2", priority=10), TWO, [waiting])
     assert names(found, found.feasible) == fits
     assert [status.reasons for status in found.rejected.values()] == [("Insufficient cpu",)] * (2 - len(fits))
 
 
 def test_nominated_pod_does_not_satisfy_affinity() -> None:
     """The pod has affinity to one that does not run yet: it has to fit without it too."""
-    near = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "kubernetes.io/hostname"}
-    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]}}
-    waiting = make_pod("waiting", nominated="a", priority=10)
-    waiting = {**waiting, "metadata": {**waiting["metadata"], "labels": {"app": "db"}}}
-    nodes = [make_node("a", labels={"kubernetes.io/hostname": "a"})]
-    found = cycle(make_pod("web", priority=10, affinity=affinity), nodes, [waiting])
+    waiting = make_pod("waiting", nominated="a", priority=10, labels={"app": "db"})
+    found = cycle(
+        make_pod("web", priority=10, affinity=near(app="db")), [make_node("a", labels={HOST: "a"})], [waiting]
+    )
     assert found.rejected["a"].plugin == "InterPodAffinity"
 
 
@@ -165,7 +161,7 @@ def test_gated_pod_is_queued_without_gate_plugin() -> None:
     assert pre_enqueue(gated, ClusterSnapshot(), framework).ok
 
 
-TAINTED = make_node("tainted", taints=[{"key": "dedicated", "value": "db", "effect": "NoSchedule"}])
+TAINTED = make_node("tainted", taints=[TAINT])
 SMALL = make_node("small", cpu="1")
 
 
@@ -189,7 +185,7 @@ def test_profile_order_decides_which_rejection_counts() -> None:
 def test_pre_filter_runs_without_its_filter() -> None:
     """NodeAffinity narrows the nodes in PreFilter; no plugin checks labels after that."""
     pod = make_pod("web", affinity=on_node("b"), nodeSelector={"disk": "ssd"})
-    nodes = [make_node("a"), make_node("b")]
+    nodes = TWO
     assert list(cycle(pod, nodes).feasible) == []
     found = cycle(pod, nodes, framework=make_framework(filter=disable("NodeAffinity")))
     assert names(found, found.feasible) == ["b"]
@@ -208,18 +204,16 @@ def test_pre_filter_runs_without_its_filter() -> None:
     },
 )
 def test_filter_without_its_pre_filter(plugin: str, error: str) -> None:
-    found = cycle(
-        make_pod("web"), [make_node("a"), make_node("b")], framework=make_framework(preFilter=disable(plugin))
-    )
+    found = cycle(make_pod("web"), TWO, framework=make_framework(preFilter=disable(plugin)))
     assert found.error == error
     assert names(found, found.feasible) == ([] if error else ["a", "b"])
 
 
 def test_volume_zone_finds_a_missing_claim_at_each_node() -> None:
-    pod = make_pod("web", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "gone"}}])
+    pod = make_pod("web", volumes=[mounted("gone")])
     others = disable("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding")
     framework = make_framework(multiPoint=others, preFilter=disable("VolumeZone"))
-    found = cycle(pod, [make_node("a"), make_node("b")], framework=framework)
+    found = cycle(pod, TWO, framework=framework)
     assert found.rejected["b"] == Status(
         Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ('persistentvolumeclaim "gone" not found',), "VolumeZone"
     )
@@ -268,7 +262,7 @@ def test_every_node_ties_without_score_plugins() -> None:
     },
 )
 def test_score_without_earlier_points(points: Json, error: str) -> None:
-    found = cycle(make_pod("web"), [make_node("a"), make_node("b")], framework=make_framework(**points))
+    found = cycle(make_pod("web"), TWO, framework=make_framework(**points))
     scored = score_nodes(found)
     assert (scored.error, list(scored.best)) == (error, [])
 
@@ -315,6 +309,6 @@ def test_only_fitting_node_needs_no_score() -> None:
     assert alone.error
     assert not alone.fails
     assert alone.best.tolist() == [0]
-    both = score_nodes(cycle(make_pod("web"), [make_node("a"), make_node("b")], framework=framework))
+    both = score_nodes(cycle(make_pod("web"), TWO, framework=framework))
     assert both.fails
     assert both.best.tolist() == []

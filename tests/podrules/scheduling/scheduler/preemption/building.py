@@ -17,7 +17,7 @@ from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.preemption import Candidate, PostFilter, Preemption, preempt
 from podrules.scheduling.scheduler.runtime import Framework
 from tests.objects import raw_node, raw_pod
-from tests.podrules.scheduling.building import HOST, Json, mounted
+from tests.podrules.scheduling.building import HOST, Json, bound_claim, mounted
 from tests.scheduling import DEFAULT_FRAMEWORK
 
 NEGATIVE, LOW, MID, HIGH, VERY_HIGH = -100, 0, 100, 1000, 10000
@@ -60,12 +60,6 @@ def make_pod(
     )
 
 
-def bound_claim(name: str, volume: str, **spec: Any) -> Json:
-    """A claim that has its volume."""
-    metadata = {"name": name, "namespace": "default", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
-    return {"metadata": metadata, "spec": {"volumeName": volume, **spec}}
-
-
 def csi_node(name: str, limit: int) -> Json:
     """A node to which the driver ``csi`` attaches so many volumes."""
     driver = {"name": "csi", "nodeID": "1", "allocatable": {"count": limit}}
@@ -79,7 +73,7 @@ def csi_volume(name: str) -> Json:
 
 SINGLE = {"accessModes": ["ReadWriteOncePod"]}
 USES_DATA = [mounted("data")]
-DATA: Mapping[str, Sequence[Json]] = {
+DATA: Mapping[str, Any] = {
     "persistentVolumeClaims": [bound_claim("data", "pv", **SINGLE)],
     "persistentVolumes": [{"metadata": {"name": "pv"}, "spec": SINGLE}],
 }

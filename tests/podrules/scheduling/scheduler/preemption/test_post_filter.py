@@ -12,7 +12,7 @@ from podrules.scheduling.scheduler.preemption import PostFilter
 from podrules.scheduling.scheduler.runtime import Framework, new_framework
 from tests.cases import cases, row
 from tests.features import around
-from tests.podrules.scheduling.building import PREEMPTED, Json, mounted, read_profile
+from tests.podrules.scheduling.building import PREEMPTED, Json, bound_claim, mounted, read_profile
 from tests.podrules.scheduling.scheduler.preemption.building import (
     HIGH,
     LARGE,
@@ -20,7 +20,6 @@ from tests.podrules.scheduling.scheduler.preemption.building import (
     MID,
     VERY_HIGH,
     VERY_LARGE,
-    bound_claim,
     candidates_of,
     csi_node,
     csi_volume,

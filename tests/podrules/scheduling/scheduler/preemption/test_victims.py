@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from podrules.scheduling.scheduler.framework.answers import Code, Status
 from tests.cases import cases, row
 from tests.objects import raw_pod
-from tests.podrules.scheduling.building import HOST, Json, anti_affinity, make_budget, mounted, near, spread
+from tests.podrules.scheduling.building import (
+    HOST,
+    Json,
+    anti_affinity,
+    bound_claim,
+    make_budget,
+    mounted,
+    near,
+    spread,
+)
 from tests.podrules.scheduling.scheduler.preemption.building import (
     DATA,
     HIGH,
@@ -18,7 +27,6 @@ from tests.podrules.scheduling.scheduler.preemption.building import (
     SMALL,
     USES_DATA,
     VERY_LARGE,
-    bound_claim,
     candidates_of,
     csi_node,
     csi_volume,
