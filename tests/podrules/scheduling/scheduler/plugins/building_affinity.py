@@ -21,6 +21,8 @@ from podrules.scheduling.scheduler.framework.interface import (
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from tests.objects import raw_node, raw_pod
 
+Term = Mapping[str, Any]
+
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -42,13 +44,13 @@ def term(topology_key: str, *expressions: str, weight: int = 0, **fields: Any) -
 def affinity_pod(
     labels: Mapping[str, str] | None = None,
     *,
-    near: Sequence[Mapping[str, Any]] = (),
-    away: Sequence[Mapping[str, Any]] = (),
+    near: Term | Sequence[Term] = (),
+    away: Term | Sequence[Term] = (),
     node: str = "",
     namespace: str = "",
     name: str = "",
 ) -> Pod:
-    """A pod with affinity and anti-affinity terms; those with a weight are preferred."""
+    """A pod with one or several affinity and anti-affinity terms; those with a weight are preferred."""
     affinity = {"podAffinity": _terms(near), "podAntiAffinity": _terms(away)}
     named = {key: terms for key, terms in affinity.items() if terms}
     return from_object(raw_pod(name, namespace, labels=labels, nodeName=node, affinity=named), Pod)
@@ -89,7 +91,8 @@ def statuses(plugin: FilterPlugin, context: CycleContext) -> Status | list[Statu
     ]
 
 
-def _terms(terms: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _terms(given: Term | Sequence[Term]) -> dict[str, Any]:
+    terms = [given] if isinstance(given, Mapping) else given
     required = [entry for entry in terms if "weight" not in entry]
     preferred = [entry for entry in terms if "weight" in entry]
     return {key: entries for key, entries in ((REQUIRED, required), (PREFERRED, preferred)) if entries}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -41,11 +42,20 @@ NAMESPACES = ClusterSnapshot(
 )
 SCAN = {"service": "securityscan"}
 S1 = {"security": "S1"}
+
+
+def there(labels: Mapping[str, str] | None = None, **fields: Any) -> Pod:
+    """A pod on node1."""
+    return affinity_pod(labels, node="node1", **fields)
+
+
 NODE = labelled_node("node1", region="r1", zone="z11")
-SCANNER = affinity_pod(SCAN, node="node1")
-TEAM1 = ("team in team1",)
+SCANNER = there(SCAN)
 NEAR_SCAN = term("region", "service in securityscan,value2")
 AWAY_FROM_VIRUS = term("node", "service in antivirusscan,value2")
+NEAR_TEAM1 = term("region", "service in securityscan,value2", namespace_selector=("team in team1",))
+AWAY_FROM_TEAM1 = term("zone", "service in securityscan,value2", namespace_selector=("team in team1",))
+AWAY_FROM_OTHERS = term("zone", "service", namespace_selector=("team notin team1",))
 AWAY_FROM_SCAN = term("zone", "service in securityscan,value2")
 
 
@@ -56,18 +66,18 @@ AWAY_FROM_SCAN = term("zone", "service in securityscan,value2")
             affinity_pod(), [], SKIP
         ),
         "satisfies PodAffinity using In operator that matches the existing pod": row(
-            affinity_pod(S1, near=[NEAR_SCAN]), [SCANNER], SUCCESS
+            affinity_pod(S1, near=NEAR_SCAN), [SCANNER], SUCCESS
         ),
         "satisfies PodAffinity using not in operator in labelSelector that matches the existing pod": row(
-            affinity_pod(S1, near=[term("region", "service notin securityscan3,value3")]), [SCANNER], SUCCESS
+            affinity_pod(S1, near=term("region", "service notin securityscan3,value3")), [SCANNER], SUCCESS
         ),
         "Does not satisfy the PodAffinity with labelSelector because of diff Namespace": row(
-            affinity_pod(S1, near=[term("", "service in securityscan,value2", namespaces=["DiffNameSpace"])]),
-            [affinity_pod(SCAN, node="node1", namespace="ns")],
+            affinity_pod(S1, near=term("", "service in securityscan,value2", namespaces=["DiffNameSpace"])),
+            [there(SCAN, namespace="ns")],
             AFFINITY,
         ),
         "Doesn't satisfy the PodAffinity because of unmatching labelSelector with the existing pod": row(
-            affinity_pod(SCAN, near=[term("", "service in antivirusscan,value2")]), [SCANNER], AFFINITY
+            affinity_pod(SCAN, near=term("", "service in antivirusscan,value2")), [SCANNER], AFFINITY
         ),
         "satisfies the PodAffinity with different label Operators in multiple terms": row(
             affinity_pod(
@@ -92,113 +102,89 @@ AWAY_FROM_SCAN = term("zone", "service in securityscan,value2")
             AFFINITY,
         ),
         "satisfies the PodAffinity and PodAntiAffinity with the existing pod": row(
-            affinity_pod(S1, near=[NEAR_SCAN], away=[AWAY_FROM_VIRUS]), [SCANNER], SUCCESS
+            affinity_pod(S1, near=NEAR_SCAN, away=AWAY_FROM_VIRUS), [SCANNER], SUCCESS
         ),
         "satisfies the PodAffinity and PodAntiAffinity and PodAntiAffinity symmetry with the existing pod": row(
-            affinity_pod(S1, near=[NEAR_SCAN], away=[AWAY_FROM_VIRUS]),
-            [affinity_pod(SCAN, node="node1", away=[AWAY_FROM_VIRUS])],
-            SUCCESS,
+            affinity_pod(S1, near=NEAR_SCAN, away=AWAY_FROM_VIRUS), [there(SCAN, away=AWAY_FROM_VIRUS)], SUCCESS
         ),
         "satisfies the PodAffinity but doesn't satisfy the PodAntiAffinity with the existing pod": row(
-            affinity_pod(S1, near=[NEAR_SCAN], away=[AWAY_FROM_SCAN]), [SCANNER], ANTI_AFFINITY
+            affinity_pod(S1, near=NEAR_SCAN, away=AWAY_FROM_SCAN), [SCANNER], ANTI_AFFINITY
         ),
         "satisfies the PodAffinity and PodAntiAffinity but doesn't satisfy PodAntiAffinity symmetry": row(
-            affinity_pod(SCAN, near=[NEAR_SCAN], away=[AWAY_FROM_VIRUS]),
-            [affinity_pod(SCAN, node="node1", away=[AWAY_FROM_SCAN])],
-            EXISTING,
+            affinity_pod(SCAN, near=NEAR_SCAN, away=AWAY_FROM_VIRUS), [there(SCAN, away=AWAY_FROM_SCAN)], EXISTING
         ),
         "pod matches its own Label in PodAffinity and that matches the existing pod Labels": row(
-            affinity_pod(SCAN, near=[term("region", "service notin securityscan,value2")]),
+            affinity_pod(SCAN, near=term("region", "service notin securityscan,value2")),
             [affinity_pod(SCAN, node="node2")],
             AFFINITY,
         ),
         "PodAntiAffinity from existing pod is respected when pod has no AntiAffinity constraints: not satisfied": row(
-            affinity_pod(SCAN), [affinity_pod(SCAN, node="node1", away=[AWAY_FROM_SCAN])], EXISTING
+            affinity_pod(SCAN), [there(SCAN, away=AWAY_FROM_SCAN)], EXISTING
         ),
         "PodAntiAffinity from existing pod is respected when pod has no AntiAffinity constraints: satisfied": row(
-            affinity_pod(SCAN),
-            [affinity_pod(SCAN, node="node1", away=[term("zone", "service notin securityscan,value2")])],
-            SKIP,
+            affinity_pod(SCAN), [there(SCAN, away=term("zone", "service notin securityscan,value2"))], SKIP
         ),
         "satisfies the PodAntiAffinity with existing pod but not PodAntiAffinity symmetry with incoming pod": row(
             affinity_pod(SCAN, away=[term("region", "service"), term("region", "security")]),
-            [affinity_pod(S1, node="node1", away=[term("zone", "security")])],
+            [there(S1, away=term("zone", "security"))],
             ANTI_AFFINITY,
         ),
         "PodAntiAffinity symmetry check a1: incoming pod and existing pod partially match each other": row(
             affinity_pod(SCAN, away=[term("zone", "service"), term("zone", "security")]),
-            [affinity_pod(S1, node="node1", away=[term("zone", "security")])],
+            [there(S1, away=term("zone", "security"))],
             ANTI_AFFINITY,
         ),
         "PodAntiAffinity symmetry check a2: incoming pod and existing pod partially match each other": row(
-            affinity_pod(S1, away=[term("zone", "security")]),
-            [affinity_pod(SCAN, node="node1", away=[term("zone", "service"), term("zone", "security")])],
+            affinity_pod(S1, away=term("zone", "security")),
+            [there(SCAN, away=[term("zone", "service"), term("zone", "security")])],
             EXISTING,
         ),
         "PodAntiAffinity symmetry check b1: incoming pod and existing pod partially match each other": row(
             affinity_pod({"abc": "", "xyz": ""}, away=[term("zone", "abc"), term("zone", "def")]),
-            [affinity_pod({"def": "", "xyz": ""}, node="node1", away=[term("zone", "abc"), term("zone", "def")])],
+            [there({"def": "", "xyz": ""}, away=[term("zone", "abc"), term("zone", "def")])],
             ANTI_AFFINITY,
         ),
         "PodAntiAffinity symmetry check b2: incoming pod and existing pod partially match each other": row(
             affinity_pod({"def": "", "xyz": ""}, away=[term("zone", "abc"), term("zone", "def")]),
-            [affinity_pod({"abc": "", "xyz": ""}, node="node1", away=[term("zone", "abc"), term("zone", "def")])],
+            [there({"abc": "", "xyz": ""}, away=[term("zone", "abc"), term("zone", "def")])],
             ANTI_AFFINITY,
         ),
         "affinity with NamespaceSelector": row(
-            affinity_pod(S1, near=[term("region", "service in securityscan,value2", namespace_selector=TEAM1)]),
-            [affinity_pod(SCAN, node="node1", namespace="subteam1.team1")],
-            SUCCESS,
+            affinity_pod(S1, near=NEAR_TEAM1), [there(SCAN, namespace="subteam1.team1")], SUCCESS
         ),
         "affinity with non-matching NamespaceSelector": row(
-            affinity_pod(S1, near=[term("region", "service in securityscan,value2", namespace_selector=TEAM1)]),
-            [affinity_pod(SCAN, node="node1", namespace="subteam1.team2")],
-            AFFINITY,
+            affinity_pod(S1, near=NEAR_TEAM1), [there(SCAN, namespace="subteam1.team2")], AFFINITY
         ),
         "anti-affinity with matching NamespaceSelector": row(
-            affinity_pod(
-                S1,
-                away=[term("zone", "service in securityscan,value2", namespace_selector=TEAM1)],
-                namespace="subteam1.team1",
-            ),
-            [affinity_pod(SCAN, node="node1", namespace="subteam2.team1")],
+            affinity_pod(S1, away=AWAY_FROM_TEAM1, namespace="subteam1.team1"),
+            [there(SCAN, namespace="subteam2.team1")],
             ANTI_AFFINITY,
         ),
         "anti-affinity with matching all NamespaceSelector": row(
             affinity_pod(
                 S1,
-                away=[term("zone", "service in securityscan,value2", namespace_selector=())],
+                away=term("zone", "service in securityscan,value2", namespace_selector=()),
                 namespace="subteam1.team1",
             ),
-            [affinity_pod(SCAN, node="node1", namespace="subteam2.team1")],
+            [there(SCAN, namespace="subteam2.team1")],
             ANTI_AFFINITY,
         ),
         "anti-affinity with non-matching NamespaceSelector": row(
-            affinity_pod(
-                S1,
-                away=[term("zone", "service in securityscan,value2", namespace_selector=TEAM1)],
-                namespace="subteam1.team1",
-            ),
-            [affinity_pod(SCAN, node="node1", namespace="subteam1.team2")],
+            affinity_pod(S1, away=AWAY_FROM_TEAM1, namespace="subteam1.team1"),
+            [there(SCAN, namespace="subteam1.team2")],
             SUCCESS,
         ),
         "a namespaceSelector that matches no labels at all selects every namespace": row(
-            affinity_pod(S1, away=[term("zone", "service", namespace_selector=("team notin team1",))]),
-            [affinity_pod(SCAN, node="node1", namespace="subteam1.team1")],
-            ANTI_AFFINITY,
+            affinity_pod(S1, away=AWAY_FROM_OTHERS), [there(SCAN, namespace="subteam1.team1")], ANTI_AFFINITY
         ),
         "an existing pod's namespaceSelector is asked about the namespace's labels": row(
-            affinity_pod(SCAN, namespace="subteam1.team2"),
-            [affinity_pod(node="node1", away=[term("zone", "service", namespace_selector=("team notin team1",))])],
-            EXISTING,
+            affinity_pod(SCAN, namespace="subteam1.team2"), [there(away=AWAY_FROM_OTHERS)], EXISTING
         ),
         "an existing pod's namespaceSelector that does not match": row(
-            affinity_pod(SCAN, namespace="subteam1.team1"),
-            [affinity_pod(node="node1", away=[term("zone", "service", namespace_selector=("team notin team1",))])],
-            SKIP,
+            affinity_pod(SCAN, namespace="subteam1.team1"), [there(away=AWAY_FROM_OTHERS)], SKIP
         ),
         "a term without labelSelector selects no pod, not even the pod itself": row(
-            affinity_pod(SCAN, near=[term("region")]), [SCANNER], AFFINITY
+            affinity_pod(SCAN, near=term("region")), [SCANNER], AFFINITY
         ),
     },
 )
@@ -223,7 +209,7 @@ def test_invalid_label_syntax_fails_pre_filter_and_pre_score(bad: str) -> None:
 
 
 def test_existing_pod_with_invalid_selector_repels_no_pod() -> None:
-    existing = affinity_pod(node="node1", away=[term("zone", "service in {{.bad-value.}}"), term("zone", "service")])
+    existing = there(away=[term("zone", "service in {{.bad-value.}}"), term("zone", "service")])
 
     assert statuses(InterPodAffinity(), make_context(affinity_pod(SCAN), [NODE], [existing])) is SKIP
 
@@ -251,7 +237,7 @@ TERM_MATCH = "only when labelSelector and topologyKey both match, it's counted a
     "pod, pods, nodes, expected",
     {
         "A pod can be scheduled onto all the nodes that have the same topology key & label value": row(
-            affinity_pod(near=[term("region", "foo in bar")]),
+            affinity_pod(near=term("region", "foo in bar")),
             [affinity_pod({"foo": "bar"}, node="nodeA")],
             REGIONS,
             [SUCCESS, SUCCESS, AFFINITY],
@@ -275,7 +261,7 @@ TERM_MATCH = "only when labelSelector and topologyKey both match, it's counted a
             [AFFINITY, AFFINITY],
         ),
         "NodeA and nodeB have same topologyKey and label value: the pod can not be scheduled onto either": row(
-            affinity_pod(away=[AWAY_FROM_ABC]),
+            affinity_pod(away=AWAY_FROM_ABC),
             [affinity_pod({"foo": "abc"}, node="nodeA")],
             SAME_ZONE,
             [ANTI_AFFINITY, ANTI_AFFINITY],
@@ -287,28 +273,28 @@ TERM_MATCH = "only when labelSelector and topologyKey both match, it's counted a
             [ANTI_AFFINITY, ANTI_AFFINITY],
         ),
         "The pod can not be scheduled onto nodeA and nodeB but can be scheduled onto nodeC": row(
-            affinity_pod(away=[AWAY_FROM_ABC]),
+            affinity_pod(away=AWAY_FROM_ABC),
             [affinity_pod({"foo": "abc"}, node="nodeA")],
             REGIONS,
             [ANTI_AFFINITY, ANTI_AFFINITY, SUCCESS],
         ),
         "NodeC has an existing pod that match the inter pod affinity rule but in different namespace": row(
-            affinity_pod({"foo": "123"}, away=[term("region", "foo in bar")], namespace="NS1"),
+            affinity_pod({"foo": "123"}, away=term("region", "foo in bar"), namespace="NS1"),
             [
                 affinity_pod({"foo": "bar"}, node="nodeA", namespace="NS1"),
-                affinity_pod(node="nodeC", namespace="NS2", away=[term("region", "foo in 123")]),
+                affinity_pod(node="nodeC", namespace="NS2", away=term("region", "foo in 123")),
             ],
             REGIONS,
             [ANTI_AFFINITY, ANTI_AFFINITY, SUCCESS],
         ),
         "existing pod's anti-affinity: a term with invalid topologyKey": row(
             affinity_pod({"foo": ""}),
-            [affinity_pod(node="nodeA", away=[term("invalid-node-label", "foo")])],
+            [affinity_pod(node="nodeA", away=term("invalid-node-label", "foo"))],
             SAME_ZONE,
             SKIP,
         ),
         "incoming pod's anti-affinity: even if labelSelector matches, we still check if topologyKey matches": row(
-            affinity_pod(away=[term("invalid-node-label", "foo")]),
+            affinity_pod(away=term("invalid-node-label", "foo")),
             [affinity_pod({"foo": ""}, node="nodeA")],
             SAME_ZONE,
             [SUCCESS, SUCCESS],
@@ -316,8 +302,8 @@ TERM_MATCH = "only when labelSelector and topologyKey both match, it's counted a
         "existing pod's anti-affinity: it violates each existingPod's terms on all nodes": row(
             affinity_pod(FOO_BAR),
             [
-                affinity_pod(node="nodeA", away=[term("zone", "foo")]),
-                affinity_pod(node="nodeA", away=[term("region", "bar")]),
+                affinity_pod(node="nodeA", away=term("zone", "foo")),
+                affinity_pod(node="nodeA", away=term("region", "bar")),
             ],
             TWO_ZONES,
             [EXISTING, EXISTING],
@@ -389,7 +375,7 @@ def test_explain_counts_pods_by_domain() -> None:
     pods = [
         affinity_pod({"app": "db"}, node="a"),
         affinity_pod({"app": "web"}, node="a"),
-        affinity_pod({"app": "web"}, node="b", away=[term("zone", "app in web")]),
+        affinity_pod({"app": "web"}, node="b", away=term("zone", "app in web")),
     ]
     context = make_context(pod, nodes, pods)
     state = InterPodAffinity().pre_filter(context).state
@@ -406,7 +392,7 @@ def test_explain_counts_pods_by_domain() -> None:
 
 def test_explain_lists_repelling_pods_by_topology_key() -> None:
     web = {"app": "web"}
-    pods = [affinity_pod(node="a", away=[term(key, "app in web")]) for key in ("zone", "region")]
+    pods = [affinity_pod(node="a", away=term(key, "app in web")) for key in ("zone", "region")]
     nodes = [labelled_node("a", zone="z1", region="r1")]
     for bound in (pods, pods[::-1]):
         context = make_context(affinity_pod(web), nodes, bound)

@@ -39,8 +39,8 @@ CHINA, CHINA_AZ1, INDIA, AZ1, AZ2 = (
 )
 WITH_TEAM1 = {"namespaces": ["subteam2.team2"], "namespace_selector": ("team in team1",)}
 
-NEAR_S1: dict[str, Any] = {"near": [term("region", "security in S1", weight=5)]}
-NEAR_S2: dict[str, Any] = {"near": [term("region", "security in S2", weight=6)]}
+NEAR_S1: dict[str, Any] = {"near": term("region", "security in S1", weight=5)}
+NEAR_S2: dict[str, Any] = {"near": term("region", "security in S2", weight=6)}
 NEAR_SEVERAL: dict[str, Any] = {
     "near": [
         term("region", "security notin S1", "security in S2", weight=8),
@@ -48,14 +48,14 @@ NEAR_SEVERAL: dict[str, Any] = {
     ]
 }
 HARD: dict[str, Any] = {"near": [term("region", "security in S1,value2"), term("region", "security", "!wrongkey")]}
-AWAY_S1: dict[str, Any] = {"away": [term("az", "security in S1", weight=5)]}
-AWAY_S2: dict[str, Any] = {"away": [term("az", "security in S2", weight=5)]}
+AWAY_S1: dict[str, Any] = {"away": term("az", "security in S1", weight=5)}
+AWAY_S2: dict[str, Any] = {"away": term("az", "security in S2", weight=5)}
 NEAR_S1_AWAY_S2: dict[str, Any] = {
-    "near": [term("region", "security in S1", weight=8)],
-    "away": [term("az", "security in S2", weight=5)],
+    "near": term("region", "security in S1", weight=8),
+    "away": term("az", "security in S2", weight=5),
 }
-NEAR_NAMESPACES: dict[str, Any] = {"near": [term("region", "security in S1", weight=5, **WITH_TEAM1)]}
-AWAY_NAMESPACES: dict[str, Any] = {"away": [term("region", "security in S1", weight=5, **WITH_TEAM1)]}
+NEAR_NAMESPACES: dict[str, Any] = {"near": term("region", "security in S1", weight=5, **WITH_TEAM1)}
+AWAY_NAMESPACES: dict[str, Any] = {"away": term("region", "security in S1", weight=5, **WITH_TEAM1)}
 
 
 def nodes(*labels: dict[str, str]) -> list[Node]:
@@ -159,16 +159,13 @@ MATCHING_BOTH = in_teams((1, "subteam1.team1"), (1, "subteam1.team1"), (1, "subt
             affinity_pod(S1), [*pods((1, S1)), *pods((2, {}), **NEAR_S1_AWAY_S2)], nodes(CHINA, CHINA), [0, 0]
         ),
         "invalid Affinity fails PreScore": row(
-            affinity_pod(near=[term("region", "security in {{.bad-value.}}", weight=8)]),
+            affinity_pod(near=term("region", "security in {{.bad-value.}}", weight=8)),
             [],
             nodes(CHINA, CHINA),
             Code.ERROR,
         ),
         "invalid AntiAffinity fails PreScore": row(
-            affinity_pod(away=[term("az", "security in {{.bad-value.}}", weight=5)]),
-            [],
-            nodes(CHINA, CHINA),
-            Code.ERROR,
+            affinity_pod(away=term("az", "security in {{.bad-value.}}", weight=5)), [], nodes(CHINA, CHINA), Code.ERROR
         ),
         "Affinity with pods matching NamespaceSelector": row(
             affinity_pod(**TEAM_POD, **NEAR_NAMESPACES), MATCHING_SELECTOR, nodes(CHINA, INDIA), [100, 0]
@@ -233,7 +230,7 @@ HARD_NAMESPACES = term(
     },
 )
 def test_hard_pod_affinity_weight(namespace: str, weight: int, expected: list[int] | Code) -> None:
-    bound = [affinity_pod(node=name, near=[HARD_NAMESPACES]) for name in ("node1", "node2")]
+    bound = [affinity_pod(node=name, near=HARD_NAMESPACES) for name in ("node1", "node2")]
     args = InterPodAffinityArgs(hard_pod_affinity_weight=weight)
 
     assert (
