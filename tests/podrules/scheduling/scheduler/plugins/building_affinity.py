@@ -66,6 +66,18 @@ def make_namespace(name: str, **labels: str) -> KubeObject:
     return from_object({"metadata": {"name": name, "labels": labels}}, KubeObject)
 
 
+NAMESPACES = ClusterSnapshot(
+    namespaces=(
+        make_namespace("subteam1.team1", team="team1"),
+        make_namespace("subteam2.team1", team="team1"),
+        make_namespace("subteam1.team2", team="team2"),
+        make_namespace("subteam2.team2", team="team2"),
+        make_namespace("NS1"),
+    )
+)
+"""Of upstream's cases."""
+
+
 def make_context(
     pod: Pod,
     nodes: Sequence[Node],

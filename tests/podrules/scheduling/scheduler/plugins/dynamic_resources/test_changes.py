@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 from podrules.api.features import Features
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, ScoreError, Status
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources
+from tests.cases import cases, row
 from tests.features import around
 from tests.podrules.scheduling.scheduler.plugins.building_devices import (
     DRIVER,
@@ -28,75 +29,151 @@ JSON = Mapping[str, Any]
 DEVICES = DynamicResources()
 POD = make_claiming_pod("my-claim")
 TWICE = make_slice("device-1", "device-1")
-CANNOT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("cannot allocate all claims",))
+ONE = [make_slice("device-1")]
 CAPACITY = make_request(capacity={"requests": {"memory": "1Gi"}})
 DISTINCT = {"distinctAttribute": f"{DRIVER}/shape"}
 
 
-def status(features: Features, *slices: JSON, claim: JSON | None = None) -> Status:
+def judged(features: Features, claims: Sequence[JSON], slices: Sequence[JSON]) -> Status:
     """Whether the pod gets the devices of its claim on node-1."""
-    return filter_status(DEVICES, make_context(POD, claims=[claim or make_claim()], slices=slices, features=features))
+    classes = [make_class("gpu", "device.driver != ''")]
+    context = make_context(POD, claims=claims, slices=slices, classes=classes, features=features)
+    return filter_status(DEVICES, context)
 
 
 def error(text: str) -> Status:
     return Status(Code.ERROR, (text,))
 
 
-def test_invalid_pool_is_an_error_until_1_34() -> None:
-    before, after = around("dra_pools_as_a_whole")
-    assert status(before, TWICE) == error("pool pool-1 is invalid: duplicate device name device-1")
-    assert status(after, TWICE).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+def rejected(text: str) -> Status:
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,))
 
 
-def test_invalid_pool_after_another_is_no_error() -> None:
-    before, _ = around("dra_pools_as_a_whole")
-    assert status(before, make_slice("device-1", pool="first", name="slice-0"), TWICE) == SUCCESS
+CANNOT = rejected("cannot allocate all claims")
 
 
-def test_incomplete_pool_is_used_until_1_34() -> None:
-    before, after = around("dra_pools_as_a_whole")
-    half = make_slice("device-1", slices=2)
-    assert status(before, half) == SUCCESS
-    assert status(after, half) == CANNOT
+def asking(*requests: JSON, **fields: Any) -> list[JSON]:
+    return [make_claim("my-claim", *requests, **fields)]
 
 
-def test_slices_of_other_nodes_complete_a_pool_since_1_35() -> None:
-    before, after = around("dra_pools_as_a_whole")
-    everything = make_claim("my-claim", make_request(allocationMode="All"))
-    pool = make_slice("device-1", slices=2), make_slice("device-2", slices=2, name="slice-2", node="node-2")
-    updated = "is currently being updated"
-    assert status(before, *pool, claim=everything) == error(
-        f"claim default/my-claim, request req-0: asks for all devices, but resource pool {DRIVER}/pool-1 {updated}"
-    )
-    assert status(after, *pool, claim=everything) == SUCCESS
+def either(*alternatives: JSON, name: str = "req-0") -> list[JSON]:
+    return asking(make_request(name, first_available=alternatives))
 
 
-def test_request_for_capacity_is_an_error_until_1_34() -> None:
-    before, after = around("dra_allocator_by_binding")
-    problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
-    claim = make_claim("my-claim", CAPACITY)
-    assert status(before, make_slice("device-1"), claim=claim) == error(
-        f"claim default/my-claim, request req-0: {problem}"
-    )
-    assert status(after, make_slice("device-1"), claim=claim) == SUCCESS
+def shaped(*shapes: str) -> list[JSON]:
+    """Devices of these shapes."""
+    return [make_slice(*(make_device(f"gpu-{at}", attributes={"shape": shape}) for at, shape in enumerate(shapes)))]
 
 
-def test_capacity_error_of_alternative_names_the_request() -> None:
-    before, _ = around("dra_allocator_by_binding")
-    claim = make_claim("my-claim", make_request("req-7", first_available=[{**CAPACITY, "name": "large"}]))
-    problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
-    assert status(before, make_slice("device-1"), claim=claim) == error(
-        f"claim default/my-claim, request req-7: {problem}"
-    )
+def counted(driver: str = DRIVER, **fields: Any) -> list[JSON]:
+    """A device that takes the only slot of its pool."""
+    counters = {"set": {"slots": "1"}}
+    device = make_device("a", counters=counters, **fields)
+    return [
+        make_slice(name=f"{driver}-counters", driver=driver, slices=2, counters=counters),
+        make_slice(device, name=f"{driver}-devices", driver=driver, slices=2),
+    ]
 
 
-def test_distinct_attributes_compare_all_devices_since_1_37() -> None:
-    before, after = around("dra_distinct_by_device")
-    claim = make_claim("my-claim", make_request(count=3), constraints=[DISTINCT])
-    shapes = ("round", "square", "round")
-    devices = make_slice(*(make_device(f"device-{at}", attributes={"shape": shape}) for at, shape in enumerate(shapes)))
-    assert status(before, devices, claim=claim) == SUCCESS, "it remembers the last of a request"
-    assert status(after, devices, claim=claim) == CANNOT
+ALL = make_request(allocationMode="All")
+HALF = make_slice("device-1", slices=2)
+SHARED = make_device("a", capacity={"memory": "2Gi"}, allowMultipleAllocations=True)
+SHARE = {"device": "a", "shareID": "share"}
+GOOD = [make_slice(make_device("a", attributes={"good": True}), make_device("b", attributes={"good": False}))]
+ALL_GOOD = make_request("rest", allocationMode="All", selector="device.attributes['gpu.example.com'].good")
+BROKEN = make_request("second", allocationMode="All", selector="device.attributes['gpu.example.com'].nope")
+REQUEST = "claim default/my-claim, request req"
+NO_CAPACITY = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
+UPDATED = f"asks for all devices, but resource pool {DRIVER}/pool-1 is currently being updated"
+UNKNOWN_CONSTRAINT = "claim default/my-claim, constraint #0: empty constraint (unsupported constraint type?)"
+NO_SUCH_KEY = "claim default/my-claim: selector #0: CEL runtime error: no such key: nope"
+
+
+@cases(
+    "change, claims, slices, before, after",
+    {
+        "an invalid pool is an error until 1.34": row(
+            "dra_pools_as_a_whole",
+            asking(),
+            [TWICE],
+            error("pool pool-1 is invalid: duplicate device name device-1"),
+            rejected("invalid resource pools were encountered"),
+        ),
+        "an invalid pool after another is no error": row(
+            "dra_pools_as_a_whole",
+            asking(),
+            [make_slice("device-1", pool="first", name="slice-0"), TWICE],
+            SUCCESS,
+            SUCCESS,
+        ),
+        "an incomplete pool is used until 1.34": row("dra_pools_as_a_whole", asking(), [HALF], SUCCESS, CANNOT),
+        "slices of other nodes complete a pool since 1.35": row(
+            "dra_pools_as_a_whole",
+            asking(ALL),
+            [HALF, make_slice("device-2", slices=2, name="slice-2", node="node-2")],
+            error(f"{REQUEST}-0: {UPDATED}"),
+            SUCCESS,
+        ),
+        "a request for capacity is an error until 1.34": row(
+            "dra_allocator_by_binding", asking(CAPACITY), ONE, error(f"{REQUEST}-0: {NO_CAPACITY}"), SUCCESS
+        ),
+        "the error of an alternative names the request": row(
+            "dra_allocator_by_binding",
+            either({**CAPACITY, "name": "large"}, name="req-7"),
+            ONE,
+            error(f"{REQUEST}-7: {NO_CAPACITY}"),
+            SUCCESS,
+        ),
+        "distinct attributes: until 1.36 it remembers the last of a request": row(
+            "dra_distinct_by_device",
+            asking(make_request(count=3), constraints=[DISTINCT]),
+            shaped("round", "square", "round"),
+            SUCCESS,
+            CANNOT,
+        ),
+        # In 1.34 it compares pointers to the values, which are never equal.
+        "distinct attributes in 1.34 but not in 1.35": row(
+            "dra_allocator_by_binding",
+            asking(make_request(count=2), constraints=[DISTINCT]),
+            shaped("round", "round"),
+            SUCCESS,
+            error(UNKNOWN_CONSTRAINT),
+        ),
+        "a full device counts for all devices since 1.37": row(
+            "dra_all_by_whole_capacity",
+            [*asking(ALL), make_claim("other", allocated=[{**SHARE, "consumedCapacity": {"memory": "1Gi"}}])],
+            [make_slice(SHARED, "b")],
+            SUCCESS,
+            CANNOT,
+        ),
+        "pools of one name share counters until 1.36": row(
+            "dra_counters_by_driver",
+            asking(make_request(count=2)),
+            [*counted(), *counted("nic.example.com")],
+            CANNOT,
+            SUCCESS,
+        ),
+        "a further share takes no counters since 1.37": row(
+            "dra_shares_without_capacity",
+            [*asking(), make_claim("other", allocated=[SHARE])],
+            counted(allowMultipleAllocations=True),
+            CANNOT,
+            SUCCESS,
+        ),
+        # It loses the position among the alternatives, and searches for the rest of the first one.
+        "all devices of a later alternative: not until 1.35": row(
+            "dra_search_goes_on", either(make_request("first", count=3), ALL_GOOD), GOOD, CANNOT, SUCCESS
+        ),
+        # It caches its result for each device, and reuses the cache of the earlier alternative.
+        "all devices uses the earlier alternative until 1.35": row(
+            "dra_alternatives_apart", either({**ALL, "name": "first"}, BROKEN), ONE, SUCCESS, error(NO_SUCH_KEY)
+        ),
+    },
+)
+def test_result_before_and_after_a_change(
+    change: str, claims: Sequence[JSON], slices: Sequence[JSON], before: Status, after: Status
+) -> None:
+    assert tuple(judged(features, claims, slices) for features in around(change)) == (before, after)
 
 
 def test_rounded_amount_has_format_of_step_since_1_37() -> None:
@@ -112,78 +189,6 @@ def test_rounded_amount_has_format_of_step_since_1_37() -> None:
         DEVICES.filter(context, found.state)
         taken.append(str(found.state.allocations[0][0][0].consumed["bandwidth"]))
     assert taken == ["1171875Ki", "1200M"]
-
-
-def test_full_device_counts_for_all_devices_since_1_37() -> None:
-    before, after = around("dra_all_by_whole_capacity")
-    held = [{"device": "a", "shareID": "share", "consumedCapacity": {"memory": "1Gi"}}]
-    everything = make_claim("my-claim", make_request(allocationMode="All"))
-    shared = make_device("a", capacity={"memory": "2Gi"}, allowMultipleAllocations=True)
-    claims = [everything, make_claim("other", allocated=held)]
-
-    def found(features: Features) -> Status:
-        slices = [make_slice(shared, "b")]
-        return filter_status(DEVICES, make_context(POD, claims=claims, slices=slices, features=features))
-
-    assert found(before) == SUCCESS, "it takes the other one"
-    assert found(after) == CANNOT
-
-
-def test_pools_of_one_name_share_counters_until_1_36() -> None:
-    before, after = around("dra_counters_by_driver")
-    counters = {"set": {"slots": "1"}}
-    slices = []
-    for driver in (DRIVER, "nic.example.com"):
-        slices += [
-            make_slice(name=f"{driver}-counters", driver=driver, slices=2, counters=counters),
-            make_slice(make_device("a", counters=counters), name=f"{driver}-devices", driver=driver, slices=2),
-        ]
-    any_class = make_class("gpu", "device.driver != ''")
-    claim = make_claim("my-claim", make_request(count=2))
-
-    def found(features: Features) -> Status:
-        context = make_context(POD, claims=[claim], slices=slices, classes=[any_class], features=features)
-        return filter_status(DEVICES, context)
-
-    assert found(before) == CANNOT
-    assert found(after) == SUCCESS
-
-
-def test_further_share_takes_no_counters_since_1_37() -> None:
-    before, after = around("dra_shares_without_capacity")
-    counters = {"set": {"slots": "1"}}
-    slices = [
-        make_slice(name="counters", slices=2, counters=counters),
-        make_slice(make_device("a", counters=counters, allowMultipleAllocations=True), name="devices", slices=2),
-    ]
-    claims = [make_claim("my-claim"), make_claim("other", allocated=[{"device": "a", "shareID": "share"}])]
-
-    def found(features: Features) -> Status:
-        return filter_status(DEVICES, make_context(POD, claims=claims, slices=slices, features=features))
-
-    assert found(before) == CANNOT
-    assert found(after) == SUCCESS
-
-
-def test_all_devices_of_a_later_alternative_until_1_35() -> None:
-    """Upstream loses the position among the alternatives, and searches for the rest of the first one."""
-    before, after = around("dra_search_goes_on")
-    first = make_request("first", count=3)
-    everything = make_request("rest", allocationMode="All", selector="device.attributes['gpu.example.com'].good")
-    claim = make_claim("my-claim", make_request("req-0", first_available=[first, everything]))
-    pool = make_slice(make_device("a", attributes={"good": True}), make_device("b", attributes={"good": False}))
-    assert status(after, pool, claim=claim) == SUCCESS
-    assert status(before, pool, claim=claim) == CANNOT
-
-
-def test_distinct_attributes_in_1_34_but_not_in_1_35() -> None:
-    before, after = around("dra_allocator_by_binding")
-    claim = make_claim("my-claim", make_request(count=2), constraints=[DISTINCT])
-    alike = make_slice(*(make_device(name, attributes={"shape": "round"}) for name in ("a", "b")))
-    # It compares pointers to the values, which are never equal.
-    assert status(before, alike, claim=claim) == SUCCESS
-    unknown = "empty constraint (unsupported constraint type?)"
-    assert status(after, alike, claim=claim) == error(f"claim default/my-claim, constraint #0: {unknown}")
 
 
 @pytest.mark.parametrize("minor", [34, 35, 36, 37])
@@ -214,13 +219,3 @@ def test_claim_that_is_allocated_cannot_be_scored_until_1_35() -> None:
     with pytest.raises(ScoreError, match="number of allocations 1 is smaller than number of claims"):
         score(before)
     assert score(after) == [100]
-
-
-def test_all_devices_uses_earlier_alternative_until_1_35() -> None:
-    """Upstream caches its result for each device, and reuses the cache of the earlier alternative."""
-    before, after = around("dra_alternatives_apart")
-    everything = make_request("first", allocationMode="All")
-    broken = make_request("second", allocationMode="All", selector="device.attributes['gpu.example.com'].nope")
-    claim = make_claim("my-claim", make_request("req-0", first_available=[everything, broken]))
-    assert status(before, make_slice("device-1"), claim=claim) == SUCCESS
-    assert status(after, make_slice("device-1"), claim=claim).code is Code.ERROR

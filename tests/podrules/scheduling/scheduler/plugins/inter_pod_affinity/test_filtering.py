@@ -9,7 +9,6 @@ import pytest
 
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
-from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity import InterPodAffinity, TopologyConflict
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import (
@@ -19,10 +18,10 @@ from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import (
 )
 from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import (
+    NAMESPACES,
     affinity_pod,
     labelled_node,
     make_context,
-    make_namespace,
     statuses,
     term,
 )
@@ -31,15 +30,6 @@ AFFINITY = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (REASON_AFFINITY,))
 ANTI_AFFINITY = Status(Code.UNSCHEDULABLE, (REASON_ANTI_AFFINITY,))
 EXISTING = Status(Code.UNSCHEDULABLE, (REASON_EXISTING_ANTI_AFFINITY,))
 
-NAMESPACES = ClusterSnapshot(
-    namespaces=(
-        make_namespace("subteam1.team1", team="team1"),
-        make_namespace("subteam2.team1", team="team1"),
-        make_namespace("subteam1.team2", team="team2"),
-        make_namespace("subteam2.team2", team="team2"),
-        make_namespace("NS1"),
-    )
-)
 SCAN = {"service": "securityscan"}
 S1 = {"security": "S1"}
 

@@ -9,26 +9,17 @@ import numpy as np
 
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
-from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
 from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import (
+    NAMESPACES,
     affinity_pod,
     labelled_node,
     make_context,
-    make_namespace,
     term,
 )
 
-NAMESPACES = ClusterSnapshot(
-    namespaces=(
-        make_namespace("subteam1.team1", team="team1"),
-        make_namespace("subteam2.team1", team="team1"),
-        make_namespace("subteam1.team2", team="team2"),
-        make_namespace("subteam2.team2", team="team2"),
-    )
-)
 S1, S2 = {"security": "S1"}, {"security": "S2"}
 CHINA, CHINA_AZ1, INDIA, AZ1, AZ2 = (
     {"region": "China"},
