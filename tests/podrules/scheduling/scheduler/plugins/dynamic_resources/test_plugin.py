@@ -35,23 +35,27 @@ GUARD_IT = (
 )
 PLUGIN = DynamicResources()
 OWNED = [{"apiVersion": "v1", "kind": "Pod", "name": "my-pod", "uid": "1234", "controller": True}]
+POD = make_claiming_pod("my-claim")
+GPU_POD = make_claiming_pod(requests={"example.com/gpu": "1"})
+DEVICE = [make_slice("device-1")]
 NOT_AVAILABLE = "resourceclaim not available on the node"
 
 
-def judge(context: CycleContext) -> tuple[DynamicResourcesState, list[str]]:
-    """The state, and for each node its reason, empty where it fits."""
+def judge(pod: Pod = POD, **cluster: Any) -> tuple[CycleContext, DynamicResourcesState, list[str]]:
+    """The cycle, its state, and for each node its reason, empty where it fits."""
+    context = make_context(pod, **cluster)
     found = PLUGIN.pre_filter(context)
     assert found.status.ok
     context.states[PLUGIN.name] = found.state
     verdicts = PLUGIN.filter(context, found.state)
-    return found.state, ["".join(verdicts.reasons(row)) for row in range(len(context.table))]
+    return context, found.state, ["".join(verdicts.reasons(row)) for row in range(len(context.table))]
 
 
 @cases(
     "pod, claims, reason",
     {
         "empty": row(make_claiming_pod(), [], ""),
-        "claim-reference": row(make_claiming_pod("my-claim"), [make_claim()], ""),
+        "claim-reference": row(POD, [make_claim()], ""),
         "claim-template": row(
             make_claiming_pod(template_claims={"gpu": "template"}, statuses={"gpu": "my-claim"}),
             [make_claim(ownerReferences=OWNED)],
@@ -95,7 +99,7 @@ def test_pre_enqueue(pod: Pod, claims: list[JSON], reason: str) -> None:
 
 
 def test_pod_without_claims_is_skipped() -> None:
-    context = make_context(make_claiming_pod(), slices=[make_slice("device-1")])
+    context = make_context(make_claiming_pod(), slices=DEVICE)
     assert PLUGIN.pre_filter(context).status.code is Code.SKIP
     assert not PLUGIN.filter(context, None).codes.any()
     assert PLUGIN.score(context, None, np.array([0], np.int32)).tolist() == [0]
@@ -118,9 +122,7 @@ def test_pod_without_claims_is_skipped() -> None:
     },
 )
 def test_pre_filter_checks_requests(request_: JSON, code: Code, reason: str) -> None:
-    status = PLUGIN.pre_filter(
-        make_context(make_claiming_pod("my-claim"), claims=[make_claim("my-claim", request_)])
-    ).status
+    status = PLUGIN.pre_filter(make_context(POD, claims=[make_claim("my-claim", request_)])).status
     assert (status.code, status.reasons) == (code, (reason,))
 
 
@@ -128,38 +130,29 @@ def test_pre_filter_checks_requests(request_: JSON, code: Code, reason: str) -> 
     "claims, slices, reason",
     {
         "no-resources": row([make_claim()], [], "cannot allocate all claims"),
-        "with-resources": row([make_claim()], [make_slice("device-1")], ""),
+        "with-resources": row([make_claim()], DEVICE, ""),
         "wrong-topology": row([make_claim(allocated=["device-1"], node="node-2")], [], NOT_AVAILABLE),
         "good-topology": row([make_claim(allocated=["device-1"], node="node-1")], [], ""),
         "exhausted-resources-in-informer-cache": row(
-            [make_claim(), make_claim("other", allocated=["device-1"])],
-            [make_slice("device-1")],
-            "cannot allocate all claims",
+            [make_claim(), make_claim("other", allocated=["device-1"])], DEVICE, "cannot allocate all claims"
         ),
         "structured-ignore-allocated-admin-access": row(
-            [make_claim(), make_claim("other", allocated=[{"device": "device-1", "adminAccess": True}])],
-            [make_slice("device-1")],
-            "",
+            [make_claim(), make_claim("other", allocated=[{"device": "device-1", "adminAccess": True}])], DEVICE, ""
         ),
         "claim-parameters-CEL-runtime-error": row(
             [make_claim("my-claim", make_request(selector=f'device.attributes["{DRIVER}"].nope'))],
-            [make_slice("device-1")],
+            DEVICE,
             f"claim default/my-claim: {NO_SUCH_KEY}: nope. {GUARD_IT}",
         ),
     },
 )
 def test_filter(claims: list[JSON], slices: list[JSON], reason: str) -> None:
-    _, reasons = judge(make_context(make_claiming_pod("my-claim"), claims=claims, slices=slices))
-    assert reasons == [reason]
+    assert judge(claims=claims, slices=slices)[2] == [reason]
 
 
 def test_class_parameters_cel_runtime_error() -> None:
     classes = [make_class("gpu", f'device.attributes["{DRIVER}"].nope')]
-    _, reasons = judge(
-        make_context(
-            make_claiming_pod("my-claim"), claims=[make_claim()], slices=[make_slice("device-1")], classes=classes
-        )
-    )
+    reasons = judge(claims=[make_claim()], slices=DEVICE, classes=classes)[2]
     assert reasons == [f"class gpu: {NO_SUCH_KEY}: nope. {GUARD_IT}"]
 
 
@@ -167,8 +160,8 @@ def test_cel_runtime_error_for_one_of_two_nodes() -> None:
     claim = make_claim("my-claim", make_request(selector=f'device.attributes["{DRIVER}"].healthy'))
     healthy = {"name": "device-1", "attributes": {"healthy": {"bool": True}}}
     slices = [make_slice("device-1"), make_slice(healthy, name="slice-2", pool="pool-2", node="node-2")]
-    context = make_context(make_claiming_pod("my-claim"), nodes=["node-1", "node-2"], claims=[claim], slices=slices)
-    assert judge(context)[1] == [f"claim default/my-claim: {NO_SUCH_KEY}: healthy. {GUARD_IT}", ""]
+    reasons = judge(nodes=["node-1", "node-2"], claims=[claim], slices=slices)[2]
+    assert reasons == [f"claim default/my-claim: {NO_SUCH_KEY}: healthy. {GUARD_IT}", ""]
 
 
 def bound(*, status: str = "", condition: str = "Ready", timestamp: str | None = None) -> JSON:
@@ -192,12 +185,12 @@ def bound(*, status: str = "", condition: str = "Ready", timestamp: str | None =
     },
 )
 def test_binding_conditions(claim: JSON, reason: str) -> None:
-    assert judge(make_context(make_claiming_pod("my-claim"), claims=[claim]))[1] == [reason]
+    assert judge(claims=[claim])[2] == [reason]
 
 
 def test_binding_timeout_is_unknown_without_the_time() -> None:
     claim = bound(timestamp="2026-05-31T23:00:00Z")
-    context = make_context(make_claiming_pod("my-claim"), claims=[claim], now=None)
+    context = make_context(POD, claims=[claim], now=None)
     verdicts = PLUGIN.filter(context, PLUGIN.pre_filter(context).state)
     assert verdicts.codes[0] == Code.ERROR
     assert verdicts.reasons(0)[0].startswith(UNKNOWN)
@@ -206,13 +199,7 @@ def test_binding_timeout_is_unknown_without_the_time() -> None:
 def test_single_claim_prioritized_list_scoring() -> None:
     request = make_request(first_available=[make_request("subreq-0", count=2), make_request("subreq-1")])
     slices = [make_slice("device-1"), make_slice("device-1", "device-2", name="slice-2", pool="pool-2", node="node-2")]
-    context = make_context(
-        make_claiming_pod("my-claim"),
-        nodes=["node-1", "node-2"],
-        claims=[make_claim("my-claim", request)],
-        slices=slices,
-    )
-    judge(context)
+    context, _, _ = judge(nodes=["node-1", "node-2"], claims=[make_claim("my-claim", request)], slices=slices)
     rows = np.array([0, 1], np.int32)
     assert PLUGIN.score(context, None, rows).tolist() == [7 * 100 // 8, 100]
 
@@ -223,8 +210,7 @@ def test_mix_of_allocated_and_unallocated_claims() -> None:
         make_claim("claim-1", request, allocated=[{"device": "device-9", "request": "req-0/subreq-1"}]),
         make_claim("claim-2", request),
     ]
-    context = make_context(make_claiming_pod("claim-1", "claim-2"), claims=claims, slices=[make_slice("device-1")])
-    judge(context)
+    context, _, _ = judge(make_claiming_pod("claim-1", "claim-2"), claims=claims, slices=DEVICE)
     rows = np.array([0], np.int32)
     assert PLUGIN.score(context, None, rows).tolist() == [100]
 
@@ -236,34 +222,32 @@ EXTENDED = [make_class("gpu", extended_resource="example.com/gpu")]
     "allocatable, slices, reason",
     {
         "extended-resource-name-with-node-resource": row({"example.com/gpu": "1"}, [], ""),
-        "extended-resource-name-with-zero-allocatable": row({"example.com/gpu": "0"}, [make_slice("device-1")], ""),
+        "extended-resource-name-with-zero-allocatable": row({"example.com/gpu": "0"}, DEVICE, ""),
         "extended-resource-name-no-resource": row({}, [], "cannot allocate all claims"),
-        "extended-resource-name-with-resources": row({}, [make_slice("device-1")], ""),
+        "extended-resource-name-with-resources": row({}, DEVICE, ""),
     },
 )
 def test_extended_resources(allocatable: Mapping[str, str], slices: list[JSON], reason: str) -> None:
     node = raw_node("node-1", allocatable=allocatable)
-    pod = make_claiming_pod(requests={"example.com/gpu": "1"})
-    assert judge(make_context(pod, nodes=[node], slices=slices, classes=EXTENDED))[1] == [reason]
+    assert judge(GPU_POD, nodes=[node], slices=slices, classes=EXTENDED)[2] == [reason]
 
 
 def test_implicit_extended_resource_name_with_resources() -> None:
     pod = make_claiming_pod(requests={"deviceclass.resource.kubernetes.io/gpu": "2"})
-    state, reasons = judge(make_context(pod, slices=[make_slice("device-1", "device-2")]))
+    _, state, reasons = judge(pod, slices=[make_slice("device-1", "device-2")])
     assert reasons == [""]
     assert [device.request for device in state.allocations[0][0]] == ["container-0-request-0"] * 2
 
 
 def test_resource_without_node_or_class_does_not_fit() -> None:
     pod = make_claiming_pod(requests={"example.com/gpu": "1", "example.com/other": "1"})
-    assert judge(make_context(pod, slices=[make_slice("device-1")], classes=EXTENDED))[1] == ["cannot fit resource"]
+    assert judge(pod, slices=DEVICE, classes=EXTENDED)[2] == ["cannot fit resource"]
 
 
 def test_extended_resource_name_with_resources_has_claim() -> None:
     stale = make_claim(annotations={"resource.kubernetes.io/extended-resource-claim": "true"}, ownerReferences=OWNED)
-    pod = make_claiming_pod(requests={"example.com/gpu": "1"})
-    context = make_context(pod, claims=[stale], slices=[make_slice("device-1")], classes=EXTENDED)
-    assert judge(context)[1] == ["cannot schedule extended resource claim"]
+    reasons = judge(GPU_POD, claims=[stale], slices=DEVICE, classes=EXTENDED)[2]
+    assert reasons == ["cannot schedule extended resource claim"]
 
 
 def container(name: str, amount: str, **fields: Any) -> JSON:
@@ -322,15 +306,12 @@ def test_explain() -> None:
         make_claim("other", allocated=["device-1"]),
         make_claim("far", allocated=["device-9"], node="node-2"),
     ]
-    context = make_context(
-        make_claiming_pod("my-claim", "far"), claims=claims, slices=[make_slice("device-1", "device-2")]
-    )
-    state, reasons = judge(context)
+    slices = [make_slice("device-1", "device-2")]
+    context, state, reasons = judge(make_claiming_pod("my-claim", "far"), claims=claims, slices=slices)
     assert reasons == [NOT_AVAILABLE]
     found = PLUGIN.explain(context, state, 0)
     assert found.unavailable == ("default/far",)
     assert [(pool.pool, pool.devices, pool.in_use) for pool in found.pools] == [(f"{DRIVER}/pool-1", 2, 1)]
-    fits = make_context(make_claiming_pod("my-claim"), claims=claims, slices=[make_slice("device-1", "device-2")])
-    state, _ = judge(fits)
+    fits, state, _ = judge(claims=claims, slices=slices)
     (allocation,) = PLUGIN.explain(fits, state, 0).allocations
     assert (allocation.claim, allocation.devices[0].id.device) == ("default/my-claim", "device-2")
