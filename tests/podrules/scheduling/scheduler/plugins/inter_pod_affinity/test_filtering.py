@@ -34,9 +34,14 @@ SCAN = {"service": "securityscan"}
 S1 = {"security": "S1"}
 
 
+def at(node: str, labels: Mapping[str, str] | None = None, **fields: Any) -> Pod:
+    """A pod on a node."""
+    return affinity_pod(labels, node=node, **fields)
+
+
 def there(labels: Mapping[str, str] | None = None, **fields: Any) -> Pod:
     """A pod on node1."""
-    return affinity_pod(labels, node="node1", **fields)
+    return at("node1", labels, **fields)
 
 
 NODE = labelled_node("node1", region="r1", zone="z11")
@@ -104,9 +109,7 @@ AWAY_FROM_SCAN = term("zone", "service in securityscan,value2")
             affinity_pod(SCAN, near=NEAR_SCAN, away=AWAY_FROM_VIRUS), [there(SCAN, away=AWAY_FROM_SCAN)], EXISTING
         ),
         "pod matches its own Label in PodAffinity and that matches the existing pod Labels": row(
-            affinity_pod(SCAN, near=term("region", "service notin securityscan,value2")),
-            [affinity_pod(SCAN, node="node2")],
-            AFFINITY,
+            affinity_pod(SCAN, near=term("region", "service notin securityscan,value2")), [at("node2", SCAN)], AFFINITY
         ),
         "PodAntiAffinity from existing pod is respected when pod has no AntiAffinity constraints: not satisfied": row(
             affinity_pod(SCAN), [there(SCAN, away=AWAY_FROM_SCAN)], EXISTING
@@ -228,19 +231,19 @@ TERM_MATCH = "only when labelSelector and topologyKey both match, it's counted a
     {
         "A pod can be scheduled onto all the nodes that have the same topology key & label value": row(
             affinity_pod(near=term("region", "foo in bar")),
-            [affinity_pod({"foo": "bar"}, node="nodeA")],
+            [at("nodeA", {"foo": "bar"})],
             REGIONS,
             [SUCCESS, SUCCESS, AFFINITY],
         ),
         "The first pod of the collection should not be blocked from being scheduled onto any node": row(
             SERIES,
-            [affinity_pod({"foo": "bar"}, node="nodeA")],
+            [at("nodeA", {"foo": "bar"})],
             [labelled_node("nodeA", zone="az1"), labelled_node("nodeB", zone="az2")],
             [SUCCESS, SUCCESS],
         ),
         "The first pod of the collection only on nodes labelled with the requested topology keys": row(
             SERIES,
-            [affinity_pod({"foo": "bar"}, node="nodeA")],
+            [at("nodeA", {"foo": "bar"})],
             [labelled_node("nodeA", zoneLabel="az1"), labelled_node("nodeB", zoneLabel="az2")],
             [AFFINITY, AFFINITY],
         ),
@@ -251,101 +254,92 @@ TERM_MATCH = "only when labelSelector and topologyKey both match, it's counted a
             [AFFINITY, AFFINITY],
         ),
         "NodeA and nodeB have same topologyKey and label value: the pod can not be scheduled onto either": row(
-            affinity_pod(away=AWAY_FROM_ABC),
-            [affinity_pod({"foo": "abc"}, node="nodeA")],
-            SAME_ZONE,
-            [ANTI_AFFINITY, ANTI_AFFINITY],
+            affinity_pod(away=AWAY_FROM_ABC), [at("nodeA", {"foo": "abc"})], SAME_ZONE, [ANTI_AFFINITY, ANTI_AFFINITY]
         ),
         "anti-affinity matches a pod when any term of the anti-affinity rule matches a pod": row(
             affinity_pod(away=[AWAY_FROM_ABC, term("zone", "service in securityscan")]),
-            [affinity_pod({"foo": "abc", "service": "securityscan"}, node="nodeA")],
+            [at("nodeA", {"foo": "abc", "service": "securityscan"})],
             TWO_ZONES,
             [ANTI_AFFINITY, ANTI_AFFINITY],
         ),
         "The pod can not be scheduled onto nodeA and nodeB but can be scheduled onto nodeC": row(
             affinity_pod(away=AWAY_FROM_ABC),
-            [affinity_pod({"foo": "abc"}, node="nodeA")],
+            [at("nodeA", {"foo": "abc"})],
             REGIONS,
             [ANTI_AFFINITY, ANTI_AFFINITY, SUCCESS],
         ),
         "NodeC has an existing pod that match the inter pod affinity rule but in different namespace": row(
             affinity_pod({"foo": "123"}, away=term("region", "foo in bar"), namespace="NS1"),
             [
-                affinity_pod({"foo": "bar"}, node="nodeA", namespace="NS1"),
-                affinity_pod(node="nodeC", namespace="NS2", away=term("region", "foo in 123")),
+                at("nodeA", {"foo": "bar"}, namespace="NS1"),
+                at("nodeC", namespace="NS2", away=term("region", "foo in 123")),
             ],
             REGIONS,
             [ANTI_AFFINITY, ANTI_AFFINITY, SUCCESS],
         ),
         "existing pod's anti-affinity: a term with invalid topologyKey": row(
-            affinity_pod({"foo": ""}),
-            [affinity_pod(node="nodeA", away=term("invalid-node-label", "foo"))],
-            SAME_ZONE,
-            SKIP,
+            affinity_pod({"foo": ""}), [at("nodeA", away=term("invalid-node-label", "foo"))], SAME_ZONE, SKIP
         ),
         "incoming pod's anti-affinity: even if labelSelector matches, we still check if topologyKey matches": row(
             affinity_pod(away=term("invalid-node-label", "foo")),
-            [affinity_pod({"foo": ""}, node="nodeA")],
+            [at("nodeA", {"foo": ""})],
             SAME_ZONE,
             [SUCCESS, SUCCESS],
         ),
         "existing pod's anti-affinity: it violates each existingPod's terms on all nodes": row(
             affinity_pod(FOO_BAR),
-            [
-                affinity_pod(node="nodeA", away=term("zone", "foo")),
-                affinity_pod(node="nodeA", away=term("region", "bar")),
-            ],
+            [at("nodeA", away=term("zone", "foo")), at("nodeA", away=term("region", "bar"))],
             TWO_ZONES,
             [EXISTING, EXISTING],
         ),
         "incoming pod's anti-affinity: it at least violates one anti-affinity rule of existingPod": row(
             affinity_pod(away=[term("zone", "foo"), term("region", "bar")]),
-            [affinity_pod({"foo": ""}, node="nodeA"), affinity_pod({"bar": ""}, node="nodeB")],
+            [at("nodeA", {"foo": ""}), at("nodeB", {"bar": ""})],
             TWO_ZONES,
             [ANTI_AFFINITY, ANTI_AFFINITY],
         ),
         f"existing pod's anti-affinity: {TERM_MATCH} one term has invalid topologyKey": row(
             affinity_pod(FOO_BAR),
-            [affinity_pod(node="nodeA", away=[term("invalid-node-label", "foo"), term("zone", "bar")])],
+            [at("nodeA", away=[term("invalid-node-label", "foo"), term("zone", "bar")])],
             TWO_ZONES,
             [EXISTING, SUCCESS],
         ),
         f"incoming pod's anti-affinity: {TERM_MATCH} one term has invalid topologyKey": row(
             affinity_pod(away=[term("invalid-node-label", "foo"), term("zone", "bar")]),
-            [affinity_pod(FOO_BAR, node="nodeA")],
+            [at("nodeA", FOO_BAR)],
             TWO_ZONES,
             [ANTI_AFFINITY, SUCCESS],
         ),
         f"existing pod's anti-affinity: {TERM_MATCH} all terms have valid topologyKey": row(
             affinity_pod(FOO_BAR),
-            [affinity_pod(node="nodeA", away=[term("region", "foo"), term("zone", "bar")])],
+            [at("nodeA", away=[term("region", "foo"), term("zone", "bar")])],
             TWO_ZONES,
             [EXISTING, EXISTING],
         ),
         f"incoming pod's anti-affinity: {TERM_MATCH} all terms have valid topologyKey": row(
             affinity_pod(away=[term("region", "foo"), term("zone", "bar")]),
-            [affinity_pod(FOO_BAR, node="nodeA")],
+            [at("nodeA", FOO_BAR)],
             TWO_ZONES,
             [ANTI_AFFINITY, ANTI_AFFINITY],
         ),
         "existing pod's anti-affinity: incoming pod can only be scheduled to nodeC": row(
             affinity_pod(FOO_BAR),
             [
-                affinity_pod(node="nodeA", away=[term("zone", "foo"), term("zone", "labelA")]),
-                affinity_pod(node="nodeB", away=[term("zone", "bar"), term("zone", "labelB")]),
+                at("nodeA", away=[term("zone", "foo"), term("zone", "labelA")]),
+                at("nodeB", away=[term("zone", "bar"), term("zone", "labelB")]),
             ],
             [*TWO_ZONES, labelled_node("nodeC", region="r1", zone="z3", hostname="nodeC")],
             [EXISTING, EXISTING, SUCCESS],
         ),
         "incoming pod's affinity: firstly check if all affinityTerms match, then if all topologyKeys match": row(
             affinity_pod(near=[term("region", "foo"), term("zone", "bar")]),
-            [affinity_pod(FOO_BAR, node="nodeA")],
+            [at("nodeA", FOO_BAR)],
             SAME_ZONE,
             [SUCCESS, SUCCESS],
         ),
         "incoming pod's affinity: the match logic should be satisfied on the same pod": row(
             affinity_pod(near=[term("region", "foo"), term("zone", "bar")]),
-            [affinity_pod({"foo": ""}, node="nodeA"), affinity_pod({"bar": ""}, node="nodeB")],
+            [at("nodeA", {"foo": ""}), at("nodeB", {"bar": ""})],
             TWO_ZONES,
             [AFFINITY, AFFINITY],
         ),
@@ -362,11 +356,7 @@ def test_explain_counts_pods_by_domain() -> None:
         {"app": "web"}, near=[term("zone", "app in db"), term("rack", "app in db")], away=[term("region", "app in web")]
     )
     nodes = [labelled_node("a", zone="z1", region="r1"), labelled_node("b", zone="z2", region="r1", rack="k")]
-    pods = [
-        affinity_pod({"app": "db"}, node="a"),
-        affinity_pod({"app": "web"}, node="a"),
-        affinity_pod({"app": "web"}, node="b", away=term("zone", "app in web")),
-    ]
+    pods = [at("a", {"app": "db"}), at("a", {"app": "web"}), at("b", {"app": "web"}, away=term("zone", "app in web"))]
     context = make_context(pod, nodes, pods)
     state = InterPodAffinity().pre_filter(context).state
 
@@ -382,7 +372,7 @@ def test_explain_counts_pods_by_domain() -> None:
 
 def test_explain_lists_repelling_pods_by_topology_key() -> None:
     web = {"app": "web"}
-    pods = [affinity_pod(node="a", away=term(key, "app in web")) for key in ("zone", "region")]
+    pods = [at("a", away=term(key, "app in web")) for key in ("zone", "region")]
     nodes = [labelled_node("a", zone="z1", region="r1")]
     for bound in (pods, pods[::-1]):
         context = make_context(affinity_pod(web), nodes, bound)
