@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
-from podrules.api.model.base import OwnerReference
-from podrules.api.model.decode import from_object
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod, TopologySpreadConstraint
 from podrules.scheduling.spread import ZONE, spreads_of, workload_spreads, zone_nodes
-from tests.objects import make_constraint, make_node, make_pod, raw_owner
-
-READY = {"type": "Ready", "status": "True"}
+from tests.objects import make_constraint, make_node, make_pod, raw_condition, raw_owner
 
 
 def node(name: str, zone: str, *, ready: bool = True) -> Node:
-    made = make_node(name, capacity={"cpu": "4", "memory": "8Gi"}, conditions=[READY] if ready else [])
-    return replace(made, metadata=replace(made.metadata, labels={ZONE: zone} if zone else {}))
+    labels = {ZONE: zone} if zone else {}
+    conditions = [raw_condition("Ready")] if ready else []
+    return make_node(name, labels=labels, capacity={"cpu": "4", "memory": "8Gi"}, conditions=conditions)
 
 
 def pods(
-    count: int, on: str, constraint: TopologySpreadConstraint | None = None, kind: str = "ReplicaSet"
+    count: int,
+    on: str,
+    constraint: TopologySpreadConstraint | None = None,
+    kind: str = "ReplicaSet",
+    *,
+    owner: str = "web",
+    phase: str = "Running",
+    deleted: str | None = None,
 ) -> list[Pod]:
     return [
         make_pod(
-            f"web-{on}-{number}",
+            f"{owner}-{on}-{number}",
             labels={"app": "web"},
-            metadata={"ownerReferences": [raw_owner(kind, "web")]},
+            metadata={"ownerReferences": [raw_owner(kind, owner)], "deletionTimestamp": deleted},
             nodeName=on,
             topologySpreadConstraints=[constraint] if constraint else [],
-            status={"phase": "Running"},
+            status={"phase": phase},
         )
         for number in range(count)
     ]
@@ -44,12 +46,8 @@ def zonal(max_skew: int, when: str = "DoNotSchedule", **more: int) -> TopologySp
 
 def test_zones_count_what_is_ready() -> None:
     zones = zone_nodes([*NODES, node("a2", "a", ready=False), node("x", "")])
-    assert [(zone.zone, zone.nodes, zone.ready) for zone in zones] == [
-        ("", 1, 1),
-        ("a", 2, 1),
-        ("b", 1, 1),
-        ("c", 1, 1),
-    ]
+    counted = [(zone.zone, zone.nodes, zone.ready) for zone in zones]
+    assert counted == [("", 1, 1), ("a", 2, 1), ("b", 1, 1), ("c", 1, 1)]
     assert (zones[1].cpu, zones[1].memory) == (8000, 2 * 8 * 2**30)
 
 
@@ -83,11 +81,8 @@ def test_soft_constraints_are_separate() -> None:
 
 
 def test_only_live_pods_of_spread_workloads_count() -> None:
-    gone = [replace(pod, status=replace(pod.status, phase="Succeeded")) for pod in pods(1, "b1")]
-    going = [
-        replace(pod, metadata=replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")) for pod in pods(1, "c1")
-    ]
-    (found,) = workload_spreads(NODES, [*pods(2, "a1"), *gone, *going, *pods(1, "b1", kind="DaemonSet")])
+    ended = [*pods(1, "b1", phase="Succeeded"), *pods(1, "c1", deleted="2026-01-01T00:00:00Z")]
+    (found,) = workload_spreads(NODES, [*pods(2, "a1"), *ended, *pods(1, "b1", kind="DaemonSet")])
     assert (found.zones, found.pods, found.in_one_zone) == ({"a": 2}, 2, True)
 
 
@@ -102,17 +97,7 @@ def test_selector_that_cannot_be_read_is_no_constraint() -> None:
 
 def test_spread_of_one_workload_counts_other_pods() -> None:
     own = pods(2, "a1", zonal(1))
-    others = [
-        replace(
-            pod,
-            metadata=replace(
-                pod.metadata,
-                name=f"old-{number}",
-                owner_references=(from_object(raw_owner("ReplicaSet", "old"), OwnerReference),),
-            ),
-        )
-        for number, pod in enumerate(pods(1, "a1", zonal(1)))
-    ]
+    others = pods(1, "a1", zonal(1), owner="old")
     (found,) = spreads_of(own, NODES, [*own, *others])
     assert (found.name, found.zones, found.constraints[0].most) == ("web", {"a": 2}, 3)
 

@@ -15,9 +15,9 @@ from podrules.scheduling.placement.outcome import ClaimProblem, ClaimTrouble, Pl
 from podrules.scheduling.scheduler.plugin_set import Plugins
 from podrules.scheduling.scheduler.profile import Profile
 from podrules.scheduling.scheduler.runtime import new_framework
-from tests.cases import cases, row
 from tests.podrules.scheduling.building import Json, mounted
 from tests.podrules.scheduling.placement.building import make_node, make_pod, make_taint, place, situation
+from tests.table import row, table
 
 DEFAULT = "storageclass.kubernetes.io/is-default-class"
 BOUND = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
@@ -82,7 +82,7 @@ def test_missing_claim() -> None:
     assert only(placed(using("data"))) == expected
 
 
-@cases(
+@table(
     "own, trouble",
     {
         "not made yet": row(None, ClaimTrouble.NOT_MADE_YET),
@@ -153,7 +153,7 @@ def test_existing_classes_are_named_with_default_first() -> None:
     assert only(placed(using("data"), [claim(storageClassName="nope")], classes=classes)).classes == ("z", "a", "b")
 
 
-@cases(
+@table(
     "there, trouble",
     {
         "it matches": row(volume("pv-1", storageClassName="nope"), ClaimTrouble.WAITS_FOR_VOLUME),

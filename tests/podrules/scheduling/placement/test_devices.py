@@ -17,7 +17,6 @@ from podrules.scheduling.placement.plan import PlanCluster, plan
 from podrules.scheduling.placement.planned import PlannedSpec
 from podrules.scheduling.placement.what_if import excluding_nodes, without_pods
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from tests.cases import cases, row
 from tests.objects import raw_pod
 from tests.podrules.scheduling.building import REQUIRED, Json, node_affinity, owned
 from tests.podrules.scheduling.placement.building import make_node, make_pod, placement_request, situation
@@ -28,6 +27,7 @@ from tests.podrules.scheduling.scheduler.plugins.building_devices import (
     make_request,
     make_slice,
 )
+from tests.table import row, table
 
 CLASSES = [make_class()]
 NODES = [make_node("a"), make_node("b")]
@@ -95,7 +95,7 @@ def test_device_that_may_be_shared_is_taken_in_parts() -> None:
     assert found.nodes == {"a": 2}
 
 
-@cases(
+@table(
     "place, nodes",
     {
         "of one node": row({"node": "b"}, {"b"}),

@@ -15,11 +15,11 @@ from podrules.scheduling.placement.outcome import ClaimTrouble, NamedFate, Named
 from podrules.scheduling.placement.plan import PlanCluster, plan
 from podrules.scheduling.placement.planned import PlannedSpec
 from podrules.scheduling.placement.situation import Situation
-from tests.cases import cases, row
 from tests.objects import raw_container
 from tests.podrules.scheduling.building import HOST, Json, spread
 from tests.podrules.scheduling.placement.building import make_node, make_pod, make_taint, placement_request, situation
 from tests.podrules.scheduling.placement.test_claim_problems import claim, storage_class, using, volume
+from tests.table import table
 
 ANSWERS: Final = NodeReach("a", Reach.ANSWERS, "")
 
@@ -112,13 +112,13 @@ def test_claim_that_waits_for_the_scheduler_stays_unbound() -> None:
     assert (problem.trouble, problem.hostname) == (ClaimTrouble.NEEDS_SCHEDULER, "a.example.com")
 
 
-@cases(
+@table(
     "cluster",
     {
-        "a volume is reserved": row({"volumes": [volume("kept", of="data")]}),
-        "a node was selected": row({"asked": claim(storageClassName="late", meta=SELECTED)}),
-        "another": row({"others": [using("data", name="x")]}),
-        "the class binds at once": row({"late": storage_class("late", "Immediate")}),
+        "a volume is reserved": {"volumes": [volume("kept", of="data")]},
+        "a node was selected": {"asked": claim(storageClassName="late", meta=SELECTED)},
+        "another": {"others": [using("data", name="x")]},
+        "the class binds at once": {"late": storage_class("late", "Immediate")},
     },
 )
 def test_claim_that_may_be_bound_does_not_block(cluster: Any) -> None:

@@ -14,7 +14,6 @@ from podrules.scheduling.placement.plan import PlanCluster, plan
 from podrules.scheduling.placement.planned import PlannedSpec
 from podrules.scheduling.scheduler.framework.answers import ChangeKind
 from podrules.scheduling.scheduler.runtime import new_framework
-from tests.cases import cases, row
 from tests.objects import raw_condition
 from tests.podrules.scheduling.building import ZONE, Json, anti_affinity, make_budget, read_profile, spread
 from tests.podrules.scheduling.placement.building import (
@@ -26,6 +25,7 @@ from tests.podrules.scheduling.placement.building import (
     situation,
     zoned,
 )
+from tests.table import row, table
 
 A, B = make_node("a"), make_node("b")
 HIGH = make_pod(cpu="3", priority=10)
@@ -75,7 +75,7 @@ def kinds_of_remedies(found: PlannedSpec) -> list[ChangeKind]:
     return [change.kind for remedy in remedies_of(found) for change in remedy.changes]
 
 
-@cases(
+@table(
     "cpu, taint, replicas, helped",
     {
         "room for one is made": row("3", {}, 4, (1, 3)),

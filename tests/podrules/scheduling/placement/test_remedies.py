@@ -11,7 +11,6 @@ from podrules.api.model.pod import PodOnNode, PodReference
 from podrules.scheduling.placement.likely import likely_placement
 from podrules.scheduling.scheduler.framework.answers import ChangeKind
 from podrules.scheduling.scheduler.plugins.node_resources.columns import InsufficientResource
-from tests.cases import cases, row
 from tests.objects import raw_condition, raw_container
 from tests.podrules.scheduling.building import HOST, REQUIRED, ZONE, Json, anti_affinity, node_affinity, owned
 from tests.podrules.scheduling.placement.building import (
@@ -25,6 +24,7 @@ from tests.podrules.scheduling.placement.building import (
     remedy_of,
     situation,
 )
+from tests.table import row, table
 
 MI = 1024**2
 GPU = make_taint("dedicated", "gpu")
@@ -92,7 +92,7 @@ def test_request_above_node_size_needs_larger_node() -> None:
     assert (change.kind, change.amounts) == (ChangeKind.ENLARGE, {"cpu": 2000})
 
 
-@cases(
+@table(
     "version, owner, kind",
     {
         "DaemonSet": row("apps/v1", "DaemonSet", ChangeKind.ENLARGE),
@@ -160,7 +160,7 @@ def test_machine_label_is_not_written() -> None:
     assert (change.kind, change.field, change.value) == (ChangeKind.DROP, "spec.nodeSelector", f"{ZONE}=z9")
 
 
-@cases(
+@table(
     "key, value, effect",
     {
         "cluster-autoscaler": row("ToBeDeletedByClusterAutoscaler", "1790000000", "NoSchedule"),
@@ -176,7 +176,7 @@ def test_toleration_does_not_open_unsuitable_node(key: str, value: str, effect: 
     assert (change.kind, change.node, change.value) == (ChangeKind.ADD_NODE, "a", f"{key}={value}:{effect}")
 
 
-@cases(
+@table(
     "key, value, fields",
     {
         "it uses the GPU": row(

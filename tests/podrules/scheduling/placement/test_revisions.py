@@ -11,7 +11,7 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.pod import PodTemplateSpec
 from podrules.scheduling.placement.controllers import Revision
 from podrules.scheduling.placement.revisions import WrittenWorkload, current_revision, same_template
-from tests.cases import cases, row
+from tests.table import table
 
 Json = dict[str, Any]
 
@@ -89,21 +89,21 @@ def test_api_server_defaults_keep_the_template() -> None:
     assert same_template(as_stored(), as_stored())
 
 
-@cases(
+@table(
     "stored",
     {
-        "another image": row(changed("spec", "containers", 0, "image", to="registry:5000/web:2")),
-        "another variable": row(changed("spec", "containers", 0, "env", 0, "value", to="debug")),
-        "another request": row(changed("spec", "containers", 0, "resources", "requests", "cpu", to="501m")),
-        "not the default": row(changed("spec", "containers", 0, "imagePullPolicy", to="Never")),
-        "a field that is no more": row(changed("spec", "containers", 0, "command", to=["sh"])),
-        "a field that is new": row(changed("spec", "containers", 0, "readinessProbe", to=None)),
-        "it was a sidecar": row(changed("spec", "initContainers", 0, "restartPolicy", to="Always")),
-        "a container that is new": row(changed("spec", "initContainers", to=[])),
-        "no grace": row(changed("spec", "terminationGracePeriodSeconds", to=0)),
-        "another account": row(changed("spec", "serviceAccount", to="other")),
-        "another label": row(changed("metadata", "labels", "tier", to="front")),
-        "another annotation": row(changed("metadata", "annotations", to={"note": "x"})),
+        "another image": changed("spec", "containers", 0, "image", to="registry:5000/web:2"),
+        "another variable": changed("spec", "containers", 0, "env", 0, "value", to="debug"),
+        "another request": changed("spec", "containers", 0, "resources", "requests", "cpu", to="501m"),
+        "not the default": changed("spec", "containers", 0, "imagePullPolicy", to="Never"),
+        "a field that is no more": changed("spec", "containers", 0, "command", to=["sh"]),
+        "a field that is new": changed("spec", "containers", 0, "readinessProbe", to=None),
+        "it was a sidecar": changed("spec", "initContainers", 0, "restartPolicy", to="Always"),
+        "a container that is new": changed("spec", "initContainers", to=[]),
+        "no grace": changed("spec", "terminationGracePeriodSeconds", to=0),
+        "another account": changed("spec", "serviceAccount", to="other"),
+        "another label": changed("metadata", "labels", "tier", to="front"),
+        "another annotation": changed("metadata", "annotations", to={"note": "x"}),
     },
 )
 def test_another_template(stored: Json) -> None:

@@ -15,10 +15,10 @@ from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.plugin_set import Plugins
 from podrules.scheduling.scheduler.profile import Profile
 from podrules.scheduling.scheduler.runtime import Framework, new_framework
-from tests.cases import cases, row
 from tests.objects import raw_node, raw_pod
 from tests.podrules.scheduling.building import HOST, Json, mounted, near, node_affinity
 from tests.scheduling import DEFAULT_FRAMEWORK, unschedulable_plugins
+from tests.table import row, table
 
 TAINT = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
 
@@ -100,7 +100,7 @@ def test_pre_filter_rejects_the_pod_for_all_nodes() -> None:
     assert found.message == '0/2 nodes are available: persistentvolumeclaim "missing" not found.'
 
 
-@cases(
+@table(
     "priority, fits",
     {
         "of lower priority: ignored": row(5, ["a", "b"]),
@@ -191,7 +191,7 @@ def test_pre_filter_runs_without_its_filter() -> None:
     assert names(found, found.feasible) == ["b"]
 
 
-@cases(
+@table(
     "plugin, error",
     {
         "it needs the state of PreFilter": row(
@@ -247,7 +247,7 @@ def test_every_node_ties_without_score_plugins() -> None:
     assert names(found, scored.best) == ["soft", "free"]
 
 
-@cases(
+@table(
     "points, error",
     {
         "it needs the state of PreScore": row(

@@ -32,7 +32,7 @@ from podrules.scheduling.scheduler.plugin_set import (
     plugin_problems,
 )
 from podrules.scheduling.scheduler.runtime import PLUGINS
-from tests.cases import cases, row
+from tests.table import row, table
 
 UPSTREAM_FILTER = [
     "NodeName",
@@ -149,7 +149,7 @@ def test_plugin_at_an_unsupported_point() -> None:
     assert problem.endswith('"NodePorts": it has no score, only preFilter, filter')
 
 
-@cases(
+@table(
     "default, custom, merged",
     {
         "AppendCustomPlugin": row("D1 D2", "Custom", "D1 D2 Custom"),
@@ -174,7 +174,7 @@ def test_merge_plugins(default: str, custom: str, merged: str) -> None:
 FIT, SPREAD, IMAGES = "NodeResourcesFit", "PodTopologySpread", "ImageLocality"
 
 
-@cases(
+@table(
     "points, pre_score, score",
     {
         "plugin expansion": row({"multi_point": only(f"{FIT}=5")}, [FIT], {FIT: 5}),
@@ -226,7 +226,7 @@ def test_new_framework_multi_point_expansion(
     assert (FIT in found.at[ExtensionPoint.FILTER], FIT in found.at[ExtensionPoint.PRE_FILTER]) == (has_fit, has_fit)
 
 
-@cases(
+@table(
     "points, changed",
     {
         "Score's own": row({"score": plugin_set(f"{FIT}=9")}, {FIT: 9}),
@@ -243,7 +243,7 @@ def test_weights(points: Mapping[str, PluginSet], changed: Mapping[str, int]) ->
     assert list(found.at[ExtensionPoint.SCORE]) == [*moved, *(name for name in SCORE if name not in moved)]
 
 
-@cases(
+@table(
     "own, expected",
     {
         "one disabled": row(plugin_set("-NodePorts", "-Unknown"), [name for name in FILTER if name != "NodePorts"]),
@@ -264,7 +264,7 @@ def test_changes_at_one_point(own: PluginSet, expected: Sequence[str]) -> None:
     assert found.at[ExtensionPoint.PRE_FILTER] == run().at[ExtensionPoint.PRE_FILTER]
 
 
-@cases(
+@table(
     "points, unknown, score",
     {
         "at a point": row({"score": plugin_set("Custom=4")}, ("Custom",), {**SCORE, "Custom": 4}),
@@ -290,7 +290,7 @@ def test_multi_point_plugin_may_be_the_only_one() -> None:
     assert run(multi_point=plugin_set("Custom", "-*")).unknown == ("Custom",)
 
 
-@cases(
+@table(
     "points, problems",
     {
         "duplicate plugin name": row(
@@ -362,7 +362,7 @@ def test_defaults_are_kube_schedulers_own() -> None:
     } == set(IN_TREE)
 
 
-@cases(
+@table(
     "points, field",
     {
         "the defaults": row({}, ""),

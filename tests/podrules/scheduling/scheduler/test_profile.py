@@ -15,6 +15,7 @@ from podrules.scheduling.scheduler.plugin_set import Plugin, Plugins, PluginSet
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SYSTEM_DEFAULT_CONSTRAINTS
 from podrules.scheduling.scheduler.profile import ConfigurationError, Profile, read_profiles
 from tests.objects import make_constraint
+from tests.table import row, table
 
 KIND = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 ZONE = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
@@ -39,22 +40,16 @@ def make_list(*constraints: Mapping[str, Any]) -> dict[str, Any]:
     return {"defaultingType": "List", "defaultConstraints": [dict(entry) for entry in constraints]}
 
 
-@pytest.mark.parametrize(
-    ("configuration", "expected"),
-    [
-        pytest.param(KIND, {"default-scheduler": SYSTEM_DEFAULT_CONSTRAINTS}, id="no profiles"),
-        pytest.param(
-            make_configuration(), {"default-scheduler": SYSTEM_DEFAULT_CONSTRAINTS}, id="an empty list of profiles"
+@table(
+    "configuration, expected",
+    {
+        "no profiles": row(KIND, {"default-scheduler": SYSTEM_DEFAULT_CONSTRAINTS}),
+        "an empty list of profiles": row(make_configuration(), {"default-scheduler": SYSTEM_DEFAULT_CONSTRAINTS}),
+        "one profile without a name": row(
+            make_configuration(make_profile(args=make_list(ZONE))), {"default-scheduler": BY_ZONE}
         ),
-        pytest.param(
-            make_configuration(make_profile(args=make_list(ZONE))),
-            {"default-scheduler": BY_ZONE},
-            id="one profile without a name",
-        ),
-        pytest.param(
-            make_configuration(make_profile("mine", args=make_list(ZONE))), {"mine": BY_ZONE}, id="one with a name"
-        ),
-        pytest.param(
+        "one with a name": row(make_configuration(make_profile("mine", args=make_list(ZONE))), {"mine": BY_ZONE}),
+        "several profiles": row(
             make_configuration(
                 make_profile("default-scheduler"),
                 make_profile("dense", args=make_list()),
@@ -67,17 +62,13 @@ def make_list(*constraints: Mapping[str, Any]) -> dict[str, Any]:
                 "spread": BY_ZONE,
                 "system": SYSTEM_DEFAULT_CONSTRAINTS,
             },
-            id="several profiles",
         ),
-        pytest.param(
-            make_configuration(make_profile("mine", args={})), {"mine": SYSTEM_DEFAULT_CONSTRAINTS}, id="empty args"
-        ),
-        pytest.param(
+        "empty args": row(make_configuration(make_profile("mine", args={})), {"mine": SYSTEM_DEFAULT_CONSTRAINTS}),
+        "args of null": row(
             make_configuration({"pluginConfig": [{"name": "PodTopologySpread", "args": None}]}),
             {"default-scheduler": SYSTEM_DEFAULT_CONSTRAINTS},
-            id="args of null",
         ),
-        pytest.param(
+        "other plugins and fields are skipped": row(
             make_configuration(
                 {
                     "pluginConfig": [
@@ -96,9 +87,8 @@ def make_list(*constraints: Mapping[str, Any]) -> dict[str, Any]:
                 percentageOfNodesToScore=100,
             ),
             {"default-scheduler": BY_ZONE},
-            id="other plugins and fields are skipped",
         ),
-    ],
+    },
 )
 def test_S4_read_profiles(
     configuration: Mapping[str, Any], expected: Mapping[str, tuple[TopologySpreadConstraint, ...]]
@@ -111,119 +101,86 @@ def test_S4_read_profiles(
 PLACE = "profiles[0].pluginConfig[0].args"
 
 
-@pytest.mark.parametrize(
-    ("configuration", "errors"),
-    [
-        pytest.param(
+@table(
+    "configuration, errors",
+    {
+        "wrong apiVersion": row(
             KIND | {"apiVersion": "kubescheduler.config.k8s.io/v1beta3"},
-            [
-                (
-                    "apiVersion and kind: kubescheduler.config.k8s.io/v1beta3 KubeSchedulerConfiguration: "
-                    "write kubescheduler.config.k8s.io/v1 KubeSchedulerConfiguration"
-                )
-            ],
-            id="wrong apiVersion",
+            "apiVersion and kind: kubescheduler.config.k8s.io/v1beta3 KubeSchedulerConfiguration: "
+            "write kubescheduler.config.k8s.io/v1 KubeSchedulerConfiguration",
         ),
-        pytest.param(
+        "another kind": row(
             {"apiVersion": "v1", "kind": "ConfigMap"},
-            ["apiVersion and kind: v1 ConfigMap: write kubescheduler.config.k8s.io/v1 KubeSchedulerConfiguration"],
-            id="another kind",
+            "apiVersion and kind: v1 ConfigMap: write kubescheduler.config.k8s.io/v1 KubeSchedulerConfiguration",
         ),
-        pytest.param({}, ["apiVersion and kind: nothing: write kubescheduler.config.k8s.io/v1"], id="neither field"),
-        pytest.param(["a"], ["this is a list; write a mapping"], id="a list"),
-        pytest.param("profiles: []", ['"profiles: []" is a string; write a mapping'], id="a string"),
-        pytest.param(None, ["nothing stands here; write a mapping"], id="empty"),
-        pytest.param(
-            KIND | {"profiles": {"a": 1}}, ["profiles: this is a mapping; write a list"], id="profiles, a mapping"
-        ),
-        pytest.param(
+        "neither field": row({}, "apiVersion and kind: nothing: write kubescheduler.config.k8s.io/v1"),
+        "a list": row(["a"], "this is a list; write a mapping"),
+        "a string": row("profiles: []", '"profiles: []" is a string; write a mapping'),
+        "empty": row(None, "nothing stands here; write a mapping"),
+        "profiles, a mapping": row(KIND | {"profiles": {"a": 1}}, "profiles: this is a mapping; write a list"),
+        "a number in quotes": row(
             make_configuration(make_profile(args={"defaultConstraints": [{**ZONE, "maxSkew": "1"}]})),
-            [f'{PLACE}.defaultConstraints[0].maxSkew: "1" is a string; write a whole number (1)'],
-            id="a number in quotes",
+            f'{PLACE}.defaultConstraints[0].maxSkew: "1" is a string; write a whole number (1)',
         ),
-        pytest.param(
+        "several errors of one constraint": row(
             make_configuration(make_profile(args=make_list({**ZONE, "maxSkew": 0, "topologyKey": ""}))),
-            [
-                f"{PLACE}.defaultConstraints[0].maxSkew: Invalid value: 0: not in valid range (0, inf)",
-                f"{PLACE}.defaultConstraints[0].topologyKey: Required value: can not be empty",
-            ],
-            id="several errors of one constraint",
+            f"{PLACE}.defaultConstraints[0].maxSkew: Invalid value: 0: not in valid range (0, inf)\n"
+            f"{PLACE}.defaultConstraints[0].topologyKey: Required value: can not be empty",
         ),
-        pytest.param(
+        "errors of two profiles": row(
             make_configuration(
                 make_profile("a", args=make_list({**ZONE, "labelSelector": {"matchLabels": {"a": "b"}}})),
                 make_profile("b", args={"defaultConstraints": [ZONE]}),
             ),
-            [
-                "profiles[0].pluginConfig[0].args.defaultConstraints[0].labelSelector: Forbidden: ",
-                'profiles[1].pluginConfig[0].args.defaultingType: Invalid value: "System": ',
-            ],
-            id="errors of two profiles",
+            "profiles[0].pluginConfig[0].args.defaultConstraints[0].labelSelector: Forbidden: \n"
+            'profiles[1].pluginConfig[0].args.defaultingType: Invalid value: "System": ',
         ),
-        pytest.param(
+        "two profiles of one name": row(
             make_configuration(make_profile("a"), make_profile("b"), make_profile("a")),
-            ['profiles[2].schedulerName: Duplicate value: "a"'],
-            id="two profiles of one name",
+            'profiles[2].schedulerName: Duplicate value: "a"',
         ),
-        pytest.param(
-            make_configuration(make_profile("a"), {}),
-            ["profiles[1].schedulerName: Required value"],
-            id="one of two without a name",
+        "one of two without a name": row(
+            make_configuration(make_profile("a"), {}), "profiles[1].schedulerName: Required value"
         ),
-        pytest.param(
-            make_configuration({"schedulerName": ""}),
-            ["profiles[0].schedulerName: Required value"],
-            id="an empty name",
-        ),
-        pytest.param(
+        "an empty name": row(make_configuration({"schedulerName": ""}), "profiles[0].schedulerName: Required value"),
+        "args twice": row(
             make_configuration({"pluginConfig": [{"name": "PodTopologySpread"}] * 2}),
-            ['profiles[0].pluginConfig[1]: Duplicate value: "PodTopologySpread"'],
-            id="args twice",
+            'profiles[0].pluginConfig[1]: Duplicate value: "PodTopologySpread"',
         ),
-        pytest.param(
+        "a typo in args": row(
             make_configuration(make_profile(args={"defaultingType": "List", "defaultConstraint": [ZONE]})),
-            [f'unknown field "{PLACE}.defaultConstraint" ([{{"maxSkew": 1, "topologyKey": "zone", …): write default'],
-            id="a typo in args",
+            f'unknown field "{PLACE}.defaultConstraint" ([{{"maxSkew": 1, "topologyKey": "zone", …): write default',
         ),
-        pytest.param(
+        "maxSkew beyond int32": row(
             make_configuration(make_profile(args=make_list({**ZONE, "maxSkew": 3_000_000_000}))),
-            [f"{PLACE}.defaultConstraints[0].maxSkew: 3000000000 is out of range; write a whole number"],
-            id="maxSkew beyond int32",
+            f"{PLACE}.defaultConstraints[0].maxSkew: 3000000000 is out of range; write a whole number",
         ),
-        pytest.param(
+        "args of another kind": row(
             make_configuration(make_profile(args={"kind": "NodeAffinityArgs", "defaultingType": "List"})),
-            [f"{PLACE}: kubescheduler.config.k8s.io/v1 NodeAffinityArgs: has to match plugin args of"],
-            id="args of another kind",
+            f"{PLACE}: kubescheduler.config.k8s.io/v1 NodeAffinityArgs: has to match plugin args of",
         ),
-        pytest.param(
+        "percentages out of range": row(
             make_configuration({"percentageOfNodesToScore": 101}, percentageOfNodesToScore=-1),
-            [
-                "profiles[0].percentageOfNodesToScore: Invalid value: 101: not in valid range [0-100]",
-                "percentageOfNodesToScore: Invalid value: -1: not in valid range [0-100]",
-            ],
-            id="percentages out of range",
+            "profiles[0].percentageOfNodesToScore: Invalid value: 101: not in valid range [0-100]\n"
+            "percentageOfNodesToScore: Invalid value: -1: not in valid range [0-100]",
         ),
-        pytest.param(
+        "a percentage in quotes": row(
             make_configuration({"percentageOfNodesToScore": "50"}),
-            ['profiles[0].percentageOfNodesToScore: "50" is a string; write a whole number (50)'],
-            id="a percentage in quotes",
+            'profiles[0].percentageOfNodesToScore: "50" is a string; write a whole number (50)',
         ),
-        pytest.param(
+        "a typo in a profile": row(
             make_configuration({"percentageOfNodesToScores": 50}),
-            ['unknown field "profiles[0].percentageOfNodesToScores" (50): write percentageOfNodesToScore'],
-            id="a typo in a profile",
+            'unknown field "profiles[0].percentageOfNodesToScores" (50): write percentageOfNodesToScore',
         ),
-        pytest.param(
+        "a point that does not exist": row(
             make_configuration({"plugins": {"preFilters": {}}}),
-            ['unknown field "profiles[0].plugins.preFilters" ({}): write preFilter'],
-            id="a point that does not exist",
+            'unknown field "profiles[0].plugins.preFilters" ({}): write preFilter',
         ),
-        pytest.param(
+        "a weight beyond int32": row(
             make_configuration({"plugins": {"score": {"enabled": [{"name": "ImageLocality", "weight": 2**31}]}}}),
-            ["profiles[0].plugins.score.enabled[0].weight: 2147483648 is out of range; write a whole number"],
-            id="a weight beyond int32",
+            "profiles[0].plugins.score.enabled[0].weight: 2147483648 is out of range; write a whole number",
         ),
-        pytest.param(
+        "plugins of two profiles": row(
             make_configuration(
                 {
                     "schedulerName": "a",
@@ -231,37 +188,32 @@ PLACE = "profiles[0].pluginConfig[0].args"
                 },
                 {"schedulerName": "b", "plugins": {"bind": {"disabled": [{"name": "*"}]}}},
             ),
-            [
-                'profiles[0].plugins.filter.enabled[1].name: Duplicate value: "NodeName"',
-                "profiles[1].plugins.bind: Required value: no plugin is left",
-            ],
-            id="plugins of two profiles",
+            'profiles[0].plugins.filter.enabled[1].name: Duplicate value: "NodeName"\n'
+            "profiles[1].plugins.bind: Required value: no plugin is left",
         ),
-        pytest.param(
+        "args of a plugin that was removed": row(
             make_configuration({"pluginConfig": [{"name": "EBSLimits"}]}),
-            ['profiles[0].pluginConfig[0]: Invalid value: "EBSLimits": there is no such plugin any more'],
-            id="args of a plugin that was removed",
+            'profiles[0].pluginConfig[0]: Invalid value: "EBSLimits": there is no such plugin any more',
         ),
-        pytest.param(
+        "two ways to sort one queue": row(
             make_configuration(
                 make_profile("a"),
                 {"schedulerName": "b", "plugins": {"queueSort": plugins(["Custom"], ["PrioritySort"])}},
             ),
-            ["profiles[1].plugins.queueSort: Invalid value: Custom: must be the same for all profiles"],
-            id="two ways to sort one queue",
+            "profiles[1].plugins.queueSort: Invalid value: Custom: must be the same for all profiles",
         ),
-        pytest.param(
+        "other args for the plugin that sorts it": row(
             make_configuration(
                 make_profile("a"),
                 {"schedulerName": "b", "pluginConfig": [{"name": "PrioritySort", "args": {"by": "age"}}]},
             ),
-            ["profiles[1].pluginConfig: Invalid value: args of PrioritySort: must be the same for all profiles"],
-            id="other args for the plugin that sorts it",
+            "profiles[1].pluginConfig: Invalid value: args of PrioritySort: must be the same for all profiles",
         ),
-    ],
+    },
 )
-def test_S4_configuration_that_is_refused(configuration: Any, errors: Sequence[str]) -> None:
-    with pytest.raises(ConfigurationError, match="; ".join(f"{re.escape(error)}[^;]*" for error in errors)):
+def test_S4_configuration_that_is_refused(configuration: Any, errors: str) -> None:
+    pattern = "; ".join(f"{re.escape(error)}[^;]*" for error in errors.splitlines())
+    with pytest.raises(ConfigurationError, match=pattern):
         read_profiles(configuration)
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from podrules.scheduling.scheduler.cycle import num_feasible_nodes_to_find
 from podrules.scheduling.scheduler.profile import read_profiles
-from tests.cases import cases, row
+from tests.table import row, table
 
 KIND = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
-@cases(
+@table(
     "configured, profile, nodes, enough",
     {
         "not set, nodes number not more than 50": row(None, None, 10, 10),

@@ -15,7 +15,13 @@ from podrules.api.model.workload import Service, Workload
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import PodTopologySpreadArgs
 from tests.objects import make_constraint, make_pod, raw_pod
-from tests.podrules.scheduling.scheduler.plugins.building_nodes import Json, make_cycle, node_of
+from tests.podrules.scheduling.scheduler.plugins.building_nodes import (
+    Json,
+    make_cycle,
+    make_requirement,
+    node_of,
+    requiring,
+)
 
 DO_NOT = "DoNotSchedule"
 HOSTNAME = "kubernetes.io/hostname"
@@ -23,6 +29,11 @@ ZONES = {"a": "zone1", "b": "zone1", "x": "zone2", "y": "zone2"}
 FOO: Json = {"matchExpressions": [{"key": "foo", "operator": "Exists"}]}
 BAR: Json = {"matchExpressions": [{"key": "bar", "operator": "Exists"}]}
 TAINT: Json = {"key": "taint-key", "value": "taint-value", "effect": "NoSchedule"}
+
+
+ON_FOO: Json = {"nodeSelector": {"foo": ""}}
+AFFINE_TO_FOO = requiring([make_requirement("foo", "In", "")])
+DELETED: Json = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
 def labelled(text: str) -> dict[str, str]:
@@ -75,8 +86,13 @@ def make_spread_cycle(
     *,
     args: PodTopologySpreadArgs | None = None,
     services: Sequence[Service] = (),
-    replica_sets: Sequence[Workload] = (),
+    **controllers: Sequence[Workload],
 ) -> CycleContext:
-    """A cycle over these nodes, pods, Services and ReplicaSets."""
+    """A cycle over these nodes, pods, Services and, by their lists in a snapshot, controllers."""
     context = make_cycle(pod, nodes, pods, args={} if args is None else {"PodTopologySpread": args})
-    return replace(context, snapshot=ClusterSnapshot(services=tuple(services), replica_sets=tuple(replica_sets)))
+    return replace(context, snapshot=snapshot_of(*services, **controllers))
+
+
+def snapshot_of(*services: Service, **controllers: Sequence[Any]) -> ClusterSnapshot:
+    """Services and the controllers of each list."""
+    return ClusterSnapshot(services=services, **{name: tuple(entries) for name, entries in controllers.items()})

@@ -18,9 +18,9 @@ from podrules.scheduling.scheduler.plugins.default_preemption import (
     with_violations,
 )
 from podrules.scheduling.scheduler.profile import ConfigurationError, Profile
-from tests.cases import cases, row
 from tests.objects import raw_pod
 from tests.podrules.scheduling.building import make_budget, read_profile
+from tests.table import row, table
 
 
 def pod(
@@ -39,7 +39,7 @@ def profile(args: Mapping[str, Any]) -> Profile:
     return read_profile(pluginConfig=[{"name": "DefaultPreemption", "args": typed}])
 
 
-@cases(
+@table(
     "nodes, percentage, absolute, expected",
     {
         "never more than there are": row(50, 10, 100, 50),
@@ -109,7 +109,7 @@ def test_arguments_and_their_defaults() -> None:
     assert profile({"minCandidateNodesAbsolute": 7}).args["DefaultPreemption"] == DefaultPreemptionArgs(10, 7)
 
 
-@cases(
+@table(
     "args, problem",
     {
         "percentage": row(

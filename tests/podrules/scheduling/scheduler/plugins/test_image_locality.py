@@ -6,8 +6,8 @@ from typing import Any
 
 from podrules.api.model.node import Node
 from podrules.scheduling.scheduler.plugins.image_locality import ImageLocality, PresentImage, normalized_image_name
-from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import make_cycle, node_of, pod_of, scores_of
+from tests.table import row, table
 
 MIB = 1024 * 1024
 
@@ -35,7 +35,7 @@ def images(*sizes: int) -> list[dict[str, Any]]:
     return [{"image": f"gcr.io/{size}"} for size in sizes]
 
 
-@cases(
+@table(
     "spec, nodes, expected",
     {
         "two images spread on two nodes, prefer the larger image one": row(
@@ -83,7 +83,7 @@ def test_first_node_decides_the_size() -> None:
     assert scores_of(ImageLocality(), context) == [89, 89]
 
 
-@cases(
+@table(
     "name, expected",
     {
         "add :latest postfix 1": row("root", "root:latest"),

@@ -14,7 +14,6 @@ from podrules.scheduling.scheduler.plugins.node_affinity import (
     NodeAffinityPlugin,
     UnmetRequirement,
 )
-from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import (
     Json,
     filter_status,
@@ -27,6 +26,7 @@ from tests.podrules.scheduling.scheduler.plugins.building_nodes import (
     requiring,
     scores_of,
 )
+from tests.table import row, table
 
 POD = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match Pod's node affinity/selector",))
 ENFORCED = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match scheduler-enforced node affinity",))
@@ -50,7 +50,7 @@ def added_terms(*terms: list[Json] | Json) -> dict[str, Model]:
     return added({"requiredDuringSchedulingIgnoredDuringExecution": node_terms(*terms)})
 
 
-@cases(
+@table(
     "spec, labels, expected",
     {
         "missing labels": row({"nodeSelector": {"foo": "bar"}}, {}, POD),
@@ -109,7 +109,7 @@ def test_filter_by_labels(spec: Json, labels: dict[str, str], expected: Status) 
     assert filter_status(NodeAffinityPlugin(), make_cycle(pod_of(spec), [node_of("node", labels)])) == expected
 
 
-@cases(
+@table(
     "terms, node, expected, names",
     {
         "Pod with matchFields using In operator that matches the existing node": row(
@@ -149,7 +149,7 @@ def test_filter_by_name(terms: list[Json], node: str, expected: Status, names: s
     assert NodeAffinityPlugin().pre_filter(context).node_names == names
 
 
-@cases(
+@table(
     "spec, terms, expected",
     {
         "Matches added affinity and Pod's node affinity": row(
@@ -177,7 +177,7 @@ AFFINITY1 = preferring((2, [FOO_BAR]))
 AFFINITY2 = preferring((2, [FOO_BAR]), (4, [KEY_VALUE]), (5, [FOO_BAR, KEY_VALUE, make_requirement("az", "In", "az1")]))
 
 
-@cases(
+@table(
     "affinity, args, labels, expected",
     {
         "no node matches preferred scheduling requirements in NodeAffinity of pod so all nodes' priority is zero": row(
@@ -226,7 +226,7 @@ NAME = (
 )
 
 
-@cases(
+@table(
     "affinity, expected",
     {
         "Skip is returned in PreScore when NodeAffinity is nil": row({}, SKIP),

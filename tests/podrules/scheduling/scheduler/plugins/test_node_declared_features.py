@@ -11,8 +11,8 @@ from podrules.scheduling.scheduler.plugins.one_field import (
     NodeDeclaredFeatures,
     required_features,
 )
-from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import Json, filter_status, make_cycle, node_of, pod_of
+from tests.table import row, table
 
 LACKS = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match Pod's required features",))
 RESTARTING = {"restartPolicyRules": [{"action": "RestartAllContainers"}]}
@@ -20,7 +20,7 @@ PLAIN = {"restartPolicyRules": [{"action": "Restart"}]}
 HOST_USERS = {"hostNetwork": True, "hostUsers": False}
 
 
-@cases(
+@table(
     "spec, expected",
     {
         "init container with rules": row(
@@ -44,7 +44,7 @@ def test_required_features(spec: Json, expected: set[str]) -> None:
     assert required_features(pod_of(spec)) == expected
 
 
-@cases(
+@table(
     "spec, declared, expected",
     {
         "Pod with no requirements": row({}, [], SKIP),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.one_field import NodeName
-from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import filter_status, make_cycle, node_of, pod_of
+from tests.table import row, table
 
 OTHER = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match the requested node name",))
 
 
-@cases(
+@table(
     "wanted, node, expected",
     {
         "no host specified": row("", "node", SUCCESS),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.node_ports import HostPort, NodePorts, host_ports
-from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import Json, filter_status, make_cycle, node_of, pod_of
+from tests.table import row, table
 
 TAKEN = Status(Code.UNSCHEDULABLE, ("node(s) didn't have free ports for the requested pod ports",))
 
@@ -21,7 +21,7 @@ def make_pod(*ports: str, node: str = "") -> Pod:
     return pod_of({"nodeName": node, "containers": [container(*ports)]})
 
 
-@cases(
+@table(
     "wanted, used, expected",
     {
         "skip filter": row([], [], SKIP),
@@ -54,7 +54,7 @@ def test_filter(wanted: list[str], used: list[str], expected: Status) -> None:
     assert filter_status(NodePorts(), context) == (SKIP if expected is SKIP else SUCCESS)
 
 
-@cases(
+@table(
     "policy, expected",
     {
         "non-sidecar initContainer using hostPort": row({}, SKIP),

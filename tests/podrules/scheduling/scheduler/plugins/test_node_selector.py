@@ -10,7 +10,6 @@ from podrules.scheduling.scheduler.plugins.node_selector import (
     match_node_selector_term,
     pod_matches_node_affinity,
 )
-from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import (
     Json,
     make_requirement,
@@ -20,13 +19,14 @@ from tests.podrules.scheduling.scheduler.plugins.building_nodes import (
     pod_of,
     requiring,
 )
+from tests.table import row, table
 
 LABEL_1 = make_requirement("label_1", "In", "label_1_val")
 HOST_1 = make_requirement("metadata.name", "In", "host_1")
 BOTH = {"matchExpressions": [LABEL_1], "matchFields": [HOST_1]}
 
 
-@cases(
+@table(
     "terms, labels, expected",
     {
         "node matches field selector, but not labels": row([BOTH], {}, False),
@@ -48,7 +48,7 @@ def test_match_node_selector(terms: Sequence[Json], labels: dict[str, str], expe
     assert match_node_selector(table.nodes, make_selector(*terms)).tolist() == [expected, False]
 
 
-@cases(
+@table(
     "requirement, expected",
     {
         # The nodes' values: absent, empty, "4", "0005", "-7", "big", "9223372036854775808".
@@ -79,7 +79,7 @@ def test_each_operator(requirement: Json, expected: str) -> None:
     assert "".join(str(int(answer)) for answer in matched) == expected
 
 
-@cases(
+@table(
     "fields, expected",
     {
         "In": row([make_requirement("metadata.name", "In", "a")], [True, False, True]),
@@ -100,7 +100,7 @@ def test_fields(fields: list[Json], expected: list[bool]) -> None:
     assert match_node_selector_term(table.nodes, make_term({"matchFields": fields})).tolist() == expected
 
 
-@cases(
+@table(
     "spec, expected",
     {
         "no selector": row({}, [True, True, True]),

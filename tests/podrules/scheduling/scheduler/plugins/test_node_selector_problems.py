@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from podrules.api.model.selectors import PreferredSchedulingTerm
 from podrules.scheduling.scheduler.plugins.requirement import aggregate, int64_of, preferred_problems, term_problems
-from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import Json, make_requirement, make_term
+from tests.table import row, table
 
 NAME = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
@@ -47,7 +47,7 @@ def test_preferred_terms_without_weight_are_not_reported() -> None:
     assert str(found) == f'[1].matchExpressions[0].key: Invalid value: "invalid key": name part {NAME}'
 
 
-@cases(
+@table(
     "requirement, expected",
     {
         "valid": row(make_requirement("foo", "In", "bar", "baz"), []),
@@ -118,7 +118,7 @@ def test_aggregate() -> None:
     assert aggregate(["a", "b", "a"]) == "[a, b]"
 
 
-@cases(
+@table(
     "text, expected",
     {
         "zero": row("0", 0),

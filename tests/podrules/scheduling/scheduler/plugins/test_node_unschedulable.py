@@ -6,14 +6,14 @@ from typing import Any
 
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.taint_toleration import NodeUnschedulable
-from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import filter_status, make_cycle, node_of, pod_of
+from tests.table import row, table
 
 CORDONED = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) were unschedulable",))
 KEY = "node.kubernetes.io/unschedulable"
 
 
-@cases(
+@table(
     "toleration, unschedulable, expected",
     {
         "Does not schedule pod to unschedulable node (node.Spec.Unschedulable==true)": row(None, True, CORDONED),

@@ -20,7 +20,6 @@ from podrules.scheduling.scheduler.plugins.node_volume_limits import (
     NodeVolumeLimits,
     attached_volumes,
 )
-from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import labelled_node, make_context, statuses
 from tests.podrules.scheduling.scheduler.plugins.building_storage import (
     claim,
@@ -30,6 +29,7 @@ from tests.podrules.scheduling.scheduler.plugins.building_storage import (
     storage_class,
     volume,
 )
+from tests.table import row, table
 
 EXCEEDED = Status(Code.UNSCHEDULABLE, (REASON_MAX_VOLUME_COUNT_EXCEEDED,))
 NODE = labelled_node("node")
@@ -81,7 +81,7 @@ INLINE = {"name": "inline", **in_tree("aws-inline1")}
 SAME_AS_CSI = {"name": "inline", **in_tree("ebs-1")}
 
 
-@cases(
+@table(
     "pod, pods, limit, expected",
     {
         "fits when node volume limit >= new pods CSI volume": row(claiming_pod("ebs-0"), [RUNNING, TWO], 4, SUCCESS),
@@ -169,7 +169,7 @@ OWN_TWO = [claim(f"abc-{name}", "csi-sc", owner="12345II", namespace="test") for
 NOT_OWNED = "PVC test/abc-xyz was not created for pod test/abc (pod is not owner)"
 
 
-@cases(
+@table(
     "pod, pods, extra, limit, expected",
     {
         "ephemeral volume missing": row(

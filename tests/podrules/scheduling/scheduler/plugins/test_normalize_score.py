@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from podrules.scheduling.scheduler.plugins.scores import default_normalize_score
-from tests.cases import cases, row
+from tests.table import row, table
 
 
-@cases(
+@table(
     "scores, reverse, expected",
     {
         "normal": row([1, 2, 3, 4], False, [25, 50, 75, 100]),

@@ -6,11 +6,11 @@ from podrules.api.features import REFERENCE
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.one_field import SchedulingGates
-from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import pod_of
+from tests.table import row, table
 
 
-@cases(
+@table(
     "gates, expected",
     {
         "pod does not carry scheduling gates": row([], SUCCESS),

@@ -8,7 +8,6 @@ from podrules.api.model.node import Node
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintToleration
-from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import (
     filter_status,
     make_cycle,
@@ -18,6 +17,7 @@ from tests.podrules.scheduling.scheduler.plugins.building_nodes import (
     pod_of,
     scores_of,
 )
+from tests.table import row, table
 
 UNTOLERATED = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) had untolerated taint(s)",))
 PREFER = "PreferNoSchedule"
@@ -34,7 +34,7 @@ def cycle(tolerations: list[str], *nodes: Node) -> CycleContext:
     return make_cycle(replace(pod, spec=spec), nodes)
 
 
-@cases(
+@table(
     "tolerations, taints, expected",
     {
         "A pod having no tolerations can't be scheduled onto a node with nonempty taints": row(
@@ -88,7 +88,7 @@ def test_filter(tolerations: list[str], taints: list[str], expected: Status) -> 
     assert filter_status(TaintToleration(), cycle(tolerations, tainted("nodeA", *taints))) == expected
 
 
-@cases(
+@table(
     "tolerations, taints, expected",
     {
         "node with taints tolerated by the pod, gets a higher score than those node with intolerable taints": row(

@@ -2,66 +2,37 @@
 
 from __future__ import annotations
 
-import pytest
-
 from podrules.api.model.node import Node
 from podrules.pod.tolerations import DO_NOT_SCHEDULE, tolerates_taint
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.plugins.taint_toleration import count_untolerated_taints, untolerated_taint_codes
 from tests.objects import make_node
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import make_taint, make_toleration
+from tests.table import row, table
 
 
-@pytest.mark.parametrize(
-    ("toleration", "taint", "expected"),
-    [
-        pytest.param(
-            "foo Exists - NoSchedule",
-            "foo - NoSchedule",
-            True,
-            id="toleration and taint have the same key and effect, and operator is Exists, and taint has no value, "
-            "expect tolerated",
+@table(
+    "toleration, taint, expected",
+    {
+        "toleration and taint have the same key and effect, and operator is Exists, and taint has no value, "
+        "expect tolerated": row("foo Exists - NoSchedule", "foo - NoSchedule", True),
+        "toleration and taint have the same key and effect, and operator is Exists, and taint has some value, "
+        "expect tolerated": row("foo Exists - NoSchedule", "foo bar NoSchedule", True),
+        "toleration and taint have the same effect, toleration has empty key and operator is Exists, means "
+        "match all taints, expect tolerated": row("- Exists - NoSchedule", "foo bar NoSchedule", True),
+        "toleration and taint have the same key, effect and value, and operator is Equal, expect tolerated": row(
+            "foo Equal bar NoSchedule", "foo bar NoSchedule", True
         ),
-        pytest.param(
-            "foo Exists - NoSchedule",
-            "foo bar NoSchedule",
-            True,
-            id="toleration and taint have the same key and effect, and operator is Exists, and taint has some value, "
-            "expect tolerated",
-        ),
-        pytest.param(
-            "- Exists - NoSchedule",
-            "foo bar NoSchedule",
-            True,
-            id="toleration and taint have the same effect, toleration has empty key and operator is Exists, means "
-            "match all taints, expect tolerated",
-        ),
-        pytest.param(
-            "foo Equal bar NoSchedule",
-            "foo bar NoSchedule",
-            True,
-            id="toleration and taint have the same key, effect and value, and operator is Equal, expect tolerated",
-        ),
-        pytest.param(
-            "foo Equal value1 NoSchedule",
-            "foo value2 NoSchedule",
-            False,
-            id="toleration and taint have the same key and effect, but different values, and operator is Equal, "
-            "expect not tolerated",
-        ),
-        pytest.param(
-            "foo Equal bar NoSchedule",
-            "foo bar NoExecute",
-            False,
-            id="toleration and taint have the same key and value, but different effects, and operator is Equal, "
-            "expect not tolerated",
-        ),
-        pytest.param("- - bar NoSchedule", "foo bar NoSchedule", True, id="no key and no operator: the value decides"),
-        pytest.param("foo - bar -", "foo bar NoExecute", True, id="no effect: all effects"),
-        pytest.param("foo Gt 1 NoSchedule", "foo 2 NoSchedule", False, id="Gt is behind a gate"),
-        pytest.param("foo Lt 3 NoSchedule", "foo 2 NoSchedule", False, id="Lt is behind a gate"),
-        pytest.param("foo Near bar NoSchedule", "foo bar NoSchedule", False, id="unknown operator"),
-    ],
+        "toleration and taint have the same key and effect, but different values, and operator is Equal, "
+        "expect not tolerated": row("foo Equal value1 NoSchedule", "foo value2 NoSchedule", False),
+        "toleration and taint have the same key and value, but different effects, and operator is Equal, "
+        "expect not tolerated": row("foo Equal bar NoSchedule", "foo bar NoExecute", False),
+        "no key and no operator: the value decides": row("- - bar NoSchedule", "foo bar NoSchedule", True),
+        "no effect: all effects": row("foo - bar -", "foo bar NoExecute", True),
+        "Gt is behind a gate": row("foo Gt 1 NoSchedule", "foo 2 NoSchedule", False),
+        "Lt is behind a gate": row("foo Lt 3 NoSchedule", "foo 2 NoSchedule", False),
+        "unknown operator": row("foo Near bar NoSchedule", "foo bar NoSchedule", False),
+    },
 )
 def test_tolerates_taint(toleration: str, taint: str, expected: bool) -> None:
     assert tolerates_taint(make_toleration(toleration), make_taint(taint)) is expected
@@ -75,26 +46,24 @@ def make_table(*taints: list[str]) -> NodeTable:
     return NodeTable([node(index, texts) for index, texts in enumerate(taints)], ())
 
 
-@pytest.mark.parametrize(
-    ("tolerations", "taints", "expected"),
-    [
-        pytest.param([], [], -1, id="tolerate no taints with empty tolerations and no taints"),
-        pytest.param(["foo Exists - NoSchedule"], ["foo bar NoSchedule"], -1, id="tolerations with one Exists"),
-        pytest.param([], ["foo bar NoSchedule"], 0, id="empty tolerations, one taint"),
-        pytest.param([], ["foo bar PreferNoSchedule"], -1, id="effect that does not count"),
-        pytest.param(
+@table(
+    "tolerations, taints, expected",
+    {
+        "tolerate no taints with empty tolerations and no taints": row([], [], -1),
+        "tolerations with one Exists": row(["foo Exists - NoSchedule"], ["foo bar NoSchedule"], -1),
+        "empty tolerations, one taint": row([], ["foo bar NoSchedule"], 0),
+        "effect that does not count": row([], ["foo bar PreferNoSchedule"], -1),
+        "all taints are tolerated": row(
             ["foo Equal bar NoSchedule", "foo2 Equal bar2 NoSchedule"],
             ["foo bar NoSchedule", "foo2 bar2 NoSchedule"],
             -1,
-            id="all taints are tolerated",
         ),
-        pytest.param(
+        "the first untolerated taint that counts": row(
             ["foo Equal bar NoSchedule"],
             ["a b PreferNoSchedule", "foo bar NoSchedule", "foo2 bar2 NoExecute", "foo3 bar3 NoSchedule"],
             2,
-            id="the first untolerated taint that counts",
         ),
-    ],
+    },
 )
 def test_untolerated_taint_codes(tolerations: list[str], taints: list[str], expected: int) -> None:
     table = make_table([], taints, ["other x NoExecute"])
@@ -104,11 +73,8 @@ def test_untolerated_taint_codes(tolerations: list[str], taints: list[str], expe
 
 def test_each_taint_counts_once_a_node() -> None:
     table = make_table(["a x NoSchedule", "b x NoSchedule", "c x NoExecute"], [], ["a x NoSchedule"])
-    assert count_untolerated_taints(table.nodes, [make_toleration("b Exists - -")], {"NoSchedule"}).tolist() == [
-        1,
-        0,
-        1,
-    ]
+    counts = count_untolerated_taints(table.nodes, [make_toleration("b Exists - -")], {"NoSchedule"})
+    assert counts.tolist() == [1, 0, 1]
 
 
 def test_nodes_without_taints() -> None:

@@ -14,9 +14,9 @@ from podrules.scheduling.scheduler.plugins.volume_restrictions import (
     DiskConflict,
     VolumeRestrictions,
 )
-from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import labelled_node, make_context, statuses
 from tests.podrules.scheduling.scheduler.plugins.building_storage import claim, claiming_pod
+from tests.table import row, table
 
 NODES = [labelled_node("node-1"), labelled_node("node-2")]
 CONFLICT = Status(Code.UNSCHEDULABLE, (REASON_DISK_CONFLICT,))
@@ -30,7 +30,7 @@ ISCSI = {"iscsi": {"targetPortal": "127.0.0.1:3260", "iqn": "iqn.2016-12.server:
 ISCSI_OTHER = {"iscsi": {"targetPortal": "127.0.0.1:3260", "iqn": "iqn.2017-12.server:storage.target01", "lun": 0}}
 
 
-@cases(
+@table(
     "disk, other",
     {
         "GCE": row(GCE, GCE_OTHER),
@@ -39,7 +39,7 @@ ISCSI_OTHER = {"iscsi": {"targetPortal": "127.0.0.1:3260", "iqn": "iqn.2017-12.s
         "ISCSI": row(ISCSI, ISCSI_OTHER),
     },
 )
-@cases(
+@table(
     "wanted, held, expected",
     {
         "nothing": row("", "", SKIP),
@@ -63,7 +63,7 @@ def test_disk_conflicts(
     assert statuses(VolumeRestrictions(), make_context(claiming_pod(*volumes[wanted]), NODES, [holder])) == expected
 
 
-@cases(
+@table(
     "disk, both, one",
     {
         "GCE": row(GCE, SUCCESS, CONFLICT),
@@ -101,7 +101,7 @@ HOLDS_TWO = claiming_pod("claim-with-rwop-1", "claim-with-rwop-2", node="node-1"
 HOLDS_SHARED = claiming_pod("claim-with-rwx", node="node-1")
 
 
-@cases(
+@table(
     "pod, pods, expected",
     {
         "nothing": row(claiming_pod(), [], SKIP),

@@ -9,7 +9,6 @@ from podrules.api.model.node import Node
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.volume_zone import REASON_CONFLICT, VolumeTopology, VolumeZone
-from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import labelled_node, make_context, statuses
 from tests.podrules.scheduling.scheduler.plugins.building_storage import (
     claim,
@@ -18,6 +17,7 @@ from tests.podrules.scheduling.scheduler.plugins.building_storage import (
     storage_class,
     volume,
 )
+from tests.table import row, table
 
 CONFLICT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (REASON_CONFLICT,))
 LABELS = {
@@ -54,7 +54,7 @@ def host(labels: Mapping[str, str]) -> Node:
     return labelled_node("host1", **labels)
 
 
-@cases(
+@table(
     "name, labels, expected",
     {
         "node without labels": row("beta-zone", {}, SUCCESS),
@@ -88,7 +88,7 @@ def rejected(text: str) -> Status:
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,))
 
 
-@cases(
+@table(
     "name, expected",
     {
         "unbound volume empty storage class": row(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from podrules.scheduling.scheduler.preemption import Criterion, NodeChoice
-from tests.cases import cases, row
 from tests.podrules.scheduling.building import Json, make_budget
 from tests.podrules.scheduling.scheduler.preemption.building import (
     HIGH,
@@ -23,6 +22,7 @@ from tests.podrules.scheduling.scheduler.preemption.building import (
     make_pod,
     preempted,
 )
+from tests.table import row, table
 
 
 def chosen(pod: Json, pods: Sequence[Json], **given: Any) -> NodeChoice:
@@ -42,7 +42,7 @@ def on(number: int, *pods: tuple[int, str] | tuple[int, str, int]) -> list[Json]
 PREEMPTOR = make_pod("p", VERY_LARGE, HIGH)
 
 
-@cases(
+@table(
     "pods, expected",
     {
         "a pod that fits on both nodes when lower priority pods are preempted": row(

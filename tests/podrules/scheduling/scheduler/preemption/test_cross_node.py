@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from podrules.scheduling.scheduler.preemption import CrossNodeHelp, cross_node_help, preempt
-from tests.cases import cases, row
 from tests.podrules.scheduling.building import Json, anti_affinity, spread
 from tests.podrules.scheduling.scheduler.preemption.building import (
     DATA,
@@ -20,6 +19,7 @@ from tests.podrules.scheduling.scheduler.preemption.building import (
     make_node,
     make_pod,
 )
+from tests.table import table
 
 A = {"app": "a"}
 ZONE_1 = {"zone": "1"}
@@ -89,15 +89,13 @@ def test_P4_victims_of_the_node_itself_are_named_too() -> None:
     assert names_of(help_for(pod, nodes, pods)) == ("node1", ["p2"], ["big"])
 
 
-@cases(
+@table(
     "pods",
     {
-        "a more important pod": row([make_pod("p2", priority=VERY_HIGH, on="node2", labels=A)]),
-        "an equally important pod": row([make_pod("p2", priority=HIGH, on="node2", labels=A)]),
-        "more than a few": row(
-            [make_pod(f"p{number}", priority=LOW, on="node2", labels=A) for number in range(6)]
-            + [make_pod("keeper", priority=HIGH, on="node2", labels={"app": "b"})]
-        ),
+        "a more important pod": [make_pod("p2", priority=VERY_HIGH, on="node2", labels=A)],
+        "an equally important pod": [make_pod("p2", priority=HIGH, on="node2", labels=A)],
+        "more than a few": [make_pod(f"p{number}", priority=LOW, on="node2", labels=A) for number in range(6)]
+        + [make_pod("keeper", priority=HIGH, on="node2", labels={"app": "b"})],
     },
 )
 def test_P4_no_cross_node_hint(pods: Sequence[Json]) -> None:

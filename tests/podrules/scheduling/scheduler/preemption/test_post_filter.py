@@ -10,7 +10,6 @@ from podrules.api.features import Features
 from podrules.scheduling.scheduler.framework.answers import Code, Status
 from podrules.scheduling.scheduler.preemption import PostFilter
 from podrules.scheduling.scheduler.runtime import Framework, new_framework
-from tests.cases import cases, row
 from tests.features import around
 from tests.podrules.scheduling.building import PREEMPTED, Json, bound_claim, mounted, read_profile
 from tests.podrules.scheduling.scheduler.preemption.building import (
@@ -29,6 +28,7 @@ from tests.podrules.scheduling.scheduler.preemption.building import (
     preempted,
     victims_of,
 )
+from tests.table import row, table
 
 PREEMPTOR = make_pod("p", LARGE, HIGH)
 NODE, P1 = [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")]
@@ -73,7 +73,7 @@ def test_P4_unresolvable_nodes_are_not_tried() -> None:
     assert looked_at(found).potential_nodes == ("node1",)
 
 
-@cases(
+@table(
     "node, pods, reason",
     {
         "pod with tied priority is still unschedulable": row(
@@ -142,7 +142,7 @@ def terminating(priority: int = MID, **fields: Any) -> Json:
     return make_pod("p1", LARGE, priority, on="node1", **{"deleted": True, "conditions": [PREEMPTED], **fields})
 
 
-@cases(
+@table(
     "victim, node, eligible",
     {
         "preemption victim pod terminating, as indicated by the dedicated DisruptionTarget condition": row(
@@ -252,7 +252,7 @@ def test_no_plugin_clears_the_nomination() -> None:
     assert found.preemption is None
 
 
-@cases(
+@table(
     "args, enough, samples",
     {
         "a small cluster is tried completely": row(None, 5, False),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from podrules.scheduling.scheduler.framework.answers import Code, Status
-from tests.cases import cases, row
 from tests.objects import raw_pod
 from tests.podrules.scheduling.building import (
     HOST,
@@ -36,12 +35,13 @@ from tests.podrules.scheduling.scheduler.preemption.building import (
     preempted,
     victims_of,
 )
+from tests.table import row, table
 
 NODES = [make_node("node1"), make_node("node2")]
 FOO = {"app": "foo"}
 
 
-@cases(
+@table(
     "pod, pods, expected",
     {
         "a pod that fits on both nodes when lower priority pods are preempted": row(
@@ -131,7 +131,7 @@ def test_preemption_resolves_topology_spread_failure() -> None:
 TWO = [make_pod(name, MEDIUM, MID, on="node1", labels=FOO, start=1) for name in ("p1.1", "p1.2")]
 
 
-@cases(
+@table(
     "budgets, violations",
     {
         "preemption with violation of same pdb": row([make_budget(allowed=1)], 1),

@@ -10,7 +10,6 @@ import pytest
 from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.plugins.dynamic_resources import UNKNOWN, DynamicResources
 from podrules.scheduling.scheduler.plugins.dynamic_resources import allocator as allocator_module
-from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_devices import (
     DRIVER,
     make_claim,
@@ -21,6 +20,7 @@ from tests.podrules.scheduling.scheduler.plugins.building_devices import (
     make_request,
     make_slice,
 )
+from tests.table import row, table
 
 JSON = Mapping[str, Any]
 NONE = "cannot allocate all claims"
@@ -91,7 +91,7 @@ SMALL_AND_LARGE = (make_request("small", selector=memory("1Gi")), make_request("
 POLICY = {"value": "2Gi", "requestPolicy": {"default": "1Gi", "validValues": ["1Gi"]}}
 
 
-@cases(
+@table(
     "claims, slices, expected",
     {
         "simple": row(wants(), [make_slice("device-1", "device-2")], ["req-0 device-1"]),
@@ -339,7 +339,7 @@ def test_allocate(claims: list[JSON], slices: list[JSON], expected: list[str] | 
     assert allocate(*claims, slices=slices) == expected
 
 
-@cases(
+@table(
     "wanted, policy, consumed",
     {
         "range-policy-step": row("1500Mi", {"default": "1Gi", "validRange": {"min": "1Gi", "step": "1Gi"}}, "2Gi"),

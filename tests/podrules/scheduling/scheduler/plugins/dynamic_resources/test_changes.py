@@ -11,7 +11,6 @@ import pytest
 from podrules.api.features import Features
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, ScoreError, Status
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources
-from tests.cases import cases, row
 from tests.features import around
 from tests.podrules.scheduling.scheduler.plugins.building_devices import (
     DRIVER,
@@ -24,6 +23,7 @@ from tests.podrules.scheduling.scheduler.plugins.building_devices import (
     make_slice,
 )
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import filter_status
+from tests.table import row, table
 
 JSON = Mapping[str, Any]
 DEVICES = DynamicResources()
@@ -89,7 +89,7 @@ UNKNOWN_CONSTRAINT = "claim default/my-claim, constraint #0: empty constraint (u
 NO_SUCH_KEY = "claim default/my-claim: selector #0: CEL runtime error: no such key: nope"
 
 
-@cases(
+@table(
     "change, claims, slices, before, after",
     {
         "an invalid pool is an error until 1.34": row(

@@ -15,7 +15,6 @@ from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.plugins.dynamic_resources import UNKNOWN, DynamicResources, DynamicResourcesState
 from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import claim_for, classes_by_resource, special_claim
-from tests.cases import cases, row
 from tests.objects import raw_node
 from tests.podrules.scheduling.scheduler.plugins.building_devices import (
     DRIVER,
@@ -26,6 +25,7 @@ from tests.podrules.scheduling.scheduler.plugins.building_devices import (
     make_request,
     make_slice,
 )
+from tests.table import row, table
 
 JSON = Mapping[str, Any]
 NO_SUCH_KEY = f"selector #0 on device {DRIVER}/pool-1/device-1: CEL runtime error: no such key"
@@ -51,7 +51,7 @@ def judge(pod: Pod = POD, **cluster: Any) -> tuple[CycleContext, DynamicResource
     return context, found.state, ["".join(verdicts.reasons(row)) for row in range(len(context.table))]
 
 
-@cases(
+@table(
     "pod, claims, reason",
     {
         "empty": row(make_claiming_pod(), [], ""),
@@ -105,7 +105,7 @@ def test_pod_without_claims_is_skipped() -> None:
     assert PLUGIN.score(context, None, np.array([0], np.int32)).tolist() == [0]
 
 
-@cases(
+@table(
     "request_, code, reason",
     {
         "missing-class": row(
@@ -126,7 +126,7 @@ def test_pre_filter_checks_requests(request_: JSON, code: Code, reason: str) -> 
     assert (status.code, status.reasons) == (code, (reason,))
 
 
-@cases(
+@table(
     "claims, slices, reason",
     {
         "no-resources": row([make_claim()], [], "cannot allocate all claims"),
@@ -173,7 +173,7 @@ def bound(*, status: str = "", condition: str = "Ready", timestamp: str | None =
     return make_claim(allocated=[result], devices=devices, timestamp=timestamp)
 
 
-@cases(
+@table(
     "claim, reason",
     {
         "bound-claim-with-succeeded-binding-conditions": row(bound(status="True"), ""),
@@ -218,7 +218,7 @@ def test_mix_of_allocated_and_unallocated_claims() -> None:
 EXTENDED = [make_class("gpu", extended_resource="example.com/gpu")]
 
 
-@cases(
+@table(
     "allocatable, slices, reason",
     {
         "extended-resource-name-with-node-resource": row({"example.com/gpu": "1"}, [], ""),
@@ -254,7 +254,7 @@ def container(name: str, amount: str, **fields: Any) -> JSON:
     return {"name": name, "resources": {"requests": {"example.com/gpu": amount, "cpu": "1"}}, **fields}
 
 
-@cases(
+@table(
     "inits, containers, expected",
     {
         "one resource match": row([], [container("a", "1")], {"container-0-request-1": 1}),
@@ -284,7 +284,7 @@ def test_create_requests(inits: list[JSON], containers: list[JSON], expected: di
     assert found == expected
 
 
-@cases(
+@table(
     "ages, wins",
     {
         "newer class": row(("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"), "b"),

@@ -10,7 +10,6 @@ import pytest
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.answers import Code, Status
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources
-from tests.cases import cases, row
 from tests.features import around
 from tests.podrules.scheduling.scheduler.plugins.building_devices import (
     make_claim,
@@ -20,6 +19,7 @@ from tests.podrules.scheduling.scheduler.plugins.building_devices import (
     make_request,
     make_slice,
 )
+from tests.table import row, table
 
 JSON = Mapping[str, Any]
 PLUGIN = DynamicResources()
@@ -53,7 +53,7 @@ def test_pod_that_pre_filter_rejected() -> None:
     assert post_filter(make_claiming_pod("missing"), [], [], features=UNTIL_1_36) == "no new claims to deallocate"
 
 
-@cases(
+@table(
     "claim, unavailable, expected",
     {
         "wrong-topology": row(ELSEWHERE, [0], "deallocation of ResourceClaim completed"),

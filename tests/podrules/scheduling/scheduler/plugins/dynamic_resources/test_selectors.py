@@ -12,8 +12,8 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.resource import Device
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import AllocationError, UnknownAnswer
 from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import SelectorCache, compile_selector
-from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_devices import make_device
+from tests.table import row, table
 
 DEVICE = make_device(
     "device-1",
@@ -85,7 +85,7 @@ def test_true(expression: str) -> None:
     assert matches(expression)
 
 
-@cases(
+@table(
     "expression, problem",
     {
         "missing attribute": row(f'{D}.nope == "x"', "no such key: nope"),
@@ -112,42 +112,42 @@ def test_fails_as_upstream(expression: str, problem: str) -> None:
     assert str(caught.value) == problem
 
 
-@cases(
+@table(
     "expression",
     {
-        "optional without a default": row(f'{D}.?name == "fish"'),
-        "optional of anything but a domain": row(f'[{D}][0].?name.orValue("") == "fish"'),
-        "optional index": row(f'{D}[?"name"].orValue("") == "fish"'),
-        "optional index that has a value": row(f'{D}[?"name"].hasValue()'),
-        "optional of an optional": row(f"{D}.?name.?first.hasValue()"),
-        "whether anything but a domain has a value": row(f"[{D}][0].?name.hasValue()"),
-        "hasValue with an argument": row(f"{D}.?name.hasValue(true)"),
-        "hasValue that is not called": row(f"{D}.?name.hasValue"),
-        "hasValue of what is not optional": row(f"{D}.name.hasValue()"),
-        "orValue of what is not optional": row(f'{D}.name.orValue("cat") == "fish"'),
-        "value of what is not optional": row("device.attributes.other.name.value() == 1"),
-        "hasValue of hasValue": row(f"{D}.?name.hasValue().hasValue()"),
-        "orValue of hasValue": row(f"{D}.?name.hasValue().orValue(1)"),
-        "orValue without a default": row(f"{D}.?name.orValue()"),
-        "another function of optional values": row(f'{D}.?name.value() == "fish"'),
-        "attributes as a whole": row('"a" in device.attributes'),
-        "attributes as a whole before a name": row('"a" in device.attributes && device.driver != ""'),
-        "capacity as a whole": row("size(device.capacity) > 0"),
-        "device as a whole": row("[device].exists(d, d.driver == '')"),
-        "a library that is not there": row('ip("10.0.0.1").family() == 4'),
-        "unknown beside a failure": row(f'{D}.nope == 1 || cidr("x") == 1'),
-        "four nested macros": row(f"{DIGITS}.exists(d, {NESTED})"),
-        "over a whole domain": row(f"{D}.all(a, {D}.all(b, {D}.all(c, {D}.all(d, a != b + c + d))))"),
-        "a list that doubles forty times": row(f"[[1]]{'.map(x, x + x)' * 40}.size() == 1"),
-        "deep parentheses": row(f"{'(' * 4_000}true{')' * 4_000}"),
-        "not an expression": row(f"{D}.name =="),
-        "cel.bind with two arguments": row(f"cel.bind(d, {D})"),
-        "cel.bind and a macro of the same name": row(f"cel.bind(x, {D}, [1].exists(x, x == 1))"),
-        "result is a number": row(f"{D}.count"),
-        "normalised version": row('semver("v1", true).major() == 1'),
-        "a map that is no quantity": row('dyn({"quantity":"5e0"}).isInteger()'),
-        "a map that is no version": row('dyn({"semver":"1.2.3"}).isLessThan(semver("2.0.0"))'),
-        "a number that is too long": row(f'semver("{"9" * 5000}.0.0").major() > 1'),
+        "optional without a default": f'{D}.?name == "fish"',
+        "optional of anything but a domain": f'[{D}][0].?name.orValue("") == "fish"',
+        "optional index": f'{D}[?"name"].orValue("") == "fish"',
+        "optional index that has a value": f'{D}[?"name"].hasValue()',
+        "optional of an optional": f"{D}.?name.?first.hasValue()",
+        "whether anything but a domain has a value": f"[{D}][0].?name.hasValue()",
+        "hasValue with an argument": f"{D}.?name.hasValue(true)",
+        "hasValue that is not called": f"{D}.?name.hasValue",
+        "hasValue of what is not optional": f"{D}.name.hasValue()",
+        "orValue of what is not optional": f'{D}.name.orValue("cat") == "fish"',
+        "value of what is not optional": "device.attributes.other.name.value() == 1",
+        "hasValue of hasValue": f"{D}.?name.hasValue().hasValue()",
+        "orValue of hasValue": f"{D}.?name.hasValue().orValue(1)",
+        "orValue without a default": f"{D}.?name.orValue()",
+        "another function of optional values": f'{D}.?name.value() == "fish"',
+        "attributes as a whole": '"a" in device.attributes',
+        "attributes as a whole before a name": '"a" in device.attributes && device.driver != ""',
+        "capacity as a whole": "size(device.capacity) > 0",
+        "device as a whole": "[device].exists(d, d.driver == '')",
+        "a library that is not there": 'ip("10.0.0.1").family() == 4',
+        "unknown beside a failure": f'{D}.nope == 1 || cidr("x") == 1',
+        "four nested macros": f"{DIGITS}.exists(d, {NESTED})",
+        "over a whole domain": f"{D}.all(a, {D}.all(b, {D}.all(c, {D}.all(d, a != b + c + d))))",
+        "a list that doubles forty times": f"[[1]]{'.map(x, x + x)' * 40}.size() == 1",
+        "deep parentheses": f"{'(' * 4_000}true{')' * 4_000}",
+        "not an expression": f"{D}.name ==",
+        "cel.bind with two arguments": f"cel.bind(d, {D})",
+        "cel.bind and a macro of the same name": f"cel.bind(x, {D}, [1].exists(x, x == 1))",
+        "result is a number": f"{D}.count",
+        "normalised version": 'semver("v1", true).major() == 1',
+        "a map that is no quantity": 'dyn({"quantity":"5e0"}).isInteger()',
+        "a map that is no version": 'dyn({"semver":"1.2.3"}).isLessThan(semver("2.0.0"))',
+        "a number that is too long": f'semver("{"9" * 5000}.0.0").major() > 1',
     },
 )
 def test_unknown(expression: str) -> None:

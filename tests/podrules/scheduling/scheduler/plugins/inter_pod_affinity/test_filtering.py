@@ -16,7 +16,6 @@ from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import (
     REASON_ANTI_AFFINITY,
     REASON_EXISTING_ANTI_AFFINITY,
 )
-from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import (
     NAMESPACES,
     affinity_pod,
@@ -25,6 +24,7 @@ from tests.podrules.scheduling.scheduler.plugins.building_affinity import (
     statuses,
     term,
 )
+from tests.table import row, table
 
 AFFINITY = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (REASON_AFFINITY,))
 ANTI_AFFINITY = Status(Code.UNSCHEDULABLE, (REASON_ANTI_AFFINITY,))
@@ -54,7 +54,7 @@ AWAY_FROM_OTHERS = term("zone", "service", namespace_selector=("team notin team1
 AWAY_FROM_SCAN = term("zone", "service in securityscan,value2")
 
 
-@cases(
+@table(
     "pod, pods, expected",
     {
         "A pod that has no required pod affinity scheduling rules, a node with no existing pods": row(
@@ -226,7 +226,7 @@ SERIES = affinity_pod(
 TERM_MATCH = "only when labelSelector and topologyKey both match, it's counted as a single term match - case when"
 
 
-@cases(
+@table(
     "pod, pods, nodes, expected",
     {
         "A pod can be scheduled onto all the nodes that have the same topology key & label value": row(

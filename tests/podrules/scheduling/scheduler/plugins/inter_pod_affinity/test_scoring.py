@@ -11,7 +11,6 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
-from tests.cases import cases, row
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import (
     NAMESPACES,
     affinity_pod,
@@ -19,6 +18,7 @@ from tests.podrules.scheduling.scheduler.plugins.building_affinity import (
     make_context,
     term,
 )
+from tests.table import row, table
 
 S1, S2 = {"security": "S1"}, {"security": "S2"}
 CHINA, CHINA_AZ1, INDIA, AZ1, AZ2 = (
@@ -80,7 +80,7 @@ MATCHING_SELECTOR = in_teams((1, "subteam1.team1"), (1, "subteam1.team1"), (1, "
 MATCHING_BOTH = in_teams((1, "subteam1.team1"), (1, "subteam1.team1"), (1, "subteam2.team2"), (2, "subteam2.team1"))
 
 
-@cases(
+@table(
     "pod, bound, table, expected",
     {
         "all nodes are same priority as Affinity is nil": row(
@@ -192,7 +192,7 @@ def test_score_share_is_a_truncated_float() -> None:
 IGNORE = InterPodAffinityArgs(ignore_preferred_terms_of_existing_pods=True)
 
 
-@cases(
+@table(
     "pod, expected",
     {
         "Ignore preferred terms of existing pods": row(affinity_pod(S2), Code.SKIP),
@@ -210,7 +210,7 @@ HARD_NAMESPACES = term(
 )
 
 
-@cases(
+@table(
     "namespace, weight, expected",
     {
         "with default weight": row("", 1, [100, 100, 0]),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
@@ -17,6 +16,7 @@ from podrules.scheduling.scheduler.plugins.node_resources import (
 from tests.objects import make_pod
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import make_cycle, scores_of
 from tests.podrules.scheduling.scheduler.plugins.building_resources import make_room, pod_asking, specs
+from tests.table import row, table
 
 PLUGIN = NodeResourcesBalancedAllocation()
 ASKING = pod_asking("cpu=1000m memory=2000", "cpu=2000m memory=3000")
@@ -35,70 +35,52 @@ def both(on: str) -> Pod:
     return pod_asking("cpu=1000m memory=2000", "cpu=2000m memory=3000", on=on)
 
 
-@pytest.mark.parametrize(
-    ("pod", "room", "pods", "resources", "expected"),
-    [
-        pytest.param(
-            ASKING,
-            nodes("cpu=4 memory=10000", "cpu=6 memory=10000"),
-            [],
-            "",
-            [68, 75],
-            id="nothing scheduled, resources requested, differently sized nodes",
+@table(
+    "pod, room, pods, resources, expected",
+    {
+        "nothing scheduled, resources requested, differently sized nodes": row(
+            ASKING, nodes("cpu=4 memory=10000", "cpu=6 memory=10000"), [], "", [68, 75]
         ),
-        pytest.param(
+        "resources requested, pods scheduled with resources": row(
             ASKING,
             nodes("cpu=10 memory=20000", "cpu=10 memory=20000"),
             [cpu_only("node1"), both("node2")],
             "",
             [73, 74],
-            id="resources requested, pods scheduled with resources",
         ),
-        pytest.param(
+        "resources requested, pods scheduled with resources, differently sized nodes": row(
             ASKING,
             nodes("cpu=10 memory=20000", "cpu=10 memory=50000"),
             [cpu_only("node1"), both("node2")],
             "",
             [73, 70],
-            id="resources requested, pods scheduled with resources, differently sized nodes",
         ),
-        pytest.param(
+        "resources requested, pods scheduled with resources, nodes to reach min/max score": row(
             pod_asking("memory=2000", "memory=3000"),
             nodes("cpu=3 memory=5000", "cpu=3 memory=5000"),
             [cpu_only("node1")],
             "",
             [100, 50],
-            id="resources requested, pods scheduled with resources, nodes to reach min/max score",
         ),
-        pytest.param(
+        "requested resources at node capacity": row(
             pod_asking("cpu=1000m", "cpu=2000m"),
             nodes("cpu=6 memory=10000", "cpu=6 memory=10000"),
             [cpu_only("node1"), both("node2")],
             "",
             [62, 62],
-            id="requested resources at node capacity",
         ),
-        pytest.param(
+        "scalar resource is included in the score computation if pod requests the scalar resource": row(
             pod_asking("cpu=0 memory=0 nvidia.com/gpu=1"),
             nodes("cpu=3500m memory=40000 nvidia.com/gpu=8", "cpu=3500m memory=40000 nvidia.com/gpu=8"),
-            [
-                pod_asking("cpu=1000m memory=2000", "cpu=2000m memory=3000 nvidia.com/gpu=3", on="node1"),
-                both("node2"),
-            ],
+            [pod_asking("cpu=1000m memory=2000", "cpu=2000m memory=3000 nvidia.com/gpu=3", on="node1"), both("node2")],
             WITH_GPU,
             [75, 76],
-            id="scalar resource is included in the score computation if pod requests the scalar resource",
         ),
-        pytest.param(
-            ASKING,
-            nodes("cpu=3500m memory=40000 nvidia.com/gpu=8", "cpu=3500m memory=40000"),
-            [],
-            WITH_GPU,
-            [56, 56],
-            id="scalar resource is not included in the score computation if pod doesn't request the scalar resource",
+        "scalar resource is not included in the score computation if pod doesn't request the scalar resource": row(
+            ASKING, nodes("cpu=3500m memory=40000 nvidia.com/gpu=8", "cpu=3500m memory=40000"), [], WITH_GPU, [56, 56]
         ),
-        pytest.param(ASKING, nodes("cpu=4", ""), [], "", [75, 75], id="one resource or none is in balance"),
-    ],
+        "one resource or none is in balance": row(ASKING, nodes("cpu=4", ""), [], "", [75, 75]),
+    },
 )
 def test_node_resources_balanced_allocation(
     pod: Pod, room: Sequence[Node], pods: Sequence[Pod], resources: str, expected: list[int]

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-
 from podrules.api.features import REFERENCE, Features
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
@@ -19,6 +17,7 @@ from podrules.scheduling.scheduler.plugins.node_resources.columns import Insuffi
 from tests.objects import make_pod, raw_container_status
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import filter_status, make_cycle
 from tests.podrules.scheduling.scheduler.plugins.building_resources import SHORT, asking, make_room, pod_asking
+from tests.table import row, table
 
 PLUGIN = NodeResourcesFit()
 ROOM = "cpu=10m memory=20 storage=20 pods=32 aaa=5 huge=5"
@@ -42,234 +41,124 @@ def insufficient(wanted: Wanted) -> InsufficientResource:
     return InsufficientResource(name, *wanted[1:])
 
 
-@pytest.mark.parametrize(
-    ("pod", "used", "expected"),
-    [
-        pytest.param(make_pod(containers=[]), "cpu=10m memory=20", [], id="no resources requested always fits"),
-        pytest.param(
-            pod_asking("cpu=1m memory=1"),
-            "cpu=10m memory=20",
-            [("cpu", 1, 10, 10), ("memory", 1, 20, 20)],
-            id="too many resources fails",
+@table(
+    "pod, used, expected",
+    {
+        "no resources requested always fits": row(make_pod(containers=[]), "cpu=10m memory=20", []),
+        "too many resources fails": row(
+            pod_asking("cpu=1m memory=1"), "cpu=10m memory=20", [("cpu", 1, 10, 10), ("memory", 1, 20, 20)]
         ),
-        pytest.param(
-            pod_asking("cpu=1m memory=1", init=["cpu=3m memory=1"]),
-            "cpu=8m memory=19",
-            [("cpu", 3, 8, 10)],
-            id="too many resources fails due to init container cpu",
+        "too many resources fails due to init container cpu": row(
+            pod_asking("cpu=1m memory=1", init=["cpu=3m memory=1"]), "cpu=8m memory=19", [("cpu", 3, 8, 10)]
         ),
-        pytest.param(
+        "too many resources fails due to highest init container cpu": row(
             pod_asking("cpu=1m memory=1", init=["cpu=3m memory=1", "cpu=2m memory=1"]),
             "cpu=8m memory=19",
             [("cpu", 3, 8, 10)],
-            id="too many resources fails due to highest init container cpu",
         ),
-        pytest.param(
-            pod_asking("cpu=1m memory=1", init=["cpu=1m memory=3"]),
-            "cpu=9m memory=19",
-            [("memory", 3, 19, 20)],
-            id="too many resources fails due to init container memory",
+        "too many resources fails due to init container memory": row(
+            pod_asking("cpu=1m memory=1", init=["cpu=1m memory=3"]), "cpu=9m memory=19", [("memory", 3, 19, 20)]
         ),
-        pytest.param(
+        "too many resources fails due to highest init container memory": row(
             pod_asking("cpu=1m memory=1", init=["cpu=1m memory=3", "cpu=1m memory=2"]),
             "cpu=9m memory=19",
             [("memory", 3, 19, 20)],
-            id="too many resources fails due to highest init container memory",
         ),
-        pytest.param(
-            pod_asking("cpu=1m memory=1", init=["cpu=1m memory=1"]),
-            "cpu=9m memory=19",
-            [],
-            id="init container fits because it's the max, not sum, of containers and init containers",
+        "init container fits because it's the max, not sum, of containers and init containers": row(
+            pod_asking("cpu=1m memory=1", init=["cpu=1m memory=1"]), "cpu=9m memory=19", []
         ),
-        pytest.param(
-            pod_asking("cpu=1m memory=1", init=["cpu=1m memory=1", "cpu=1m memory=1"]),
-            "cpu=9m memory=19",
-            [],
-            id="multiple init containers fit because it's the max, not sum, of containers and init containers",
+        "multiple init containers fit because it's the max, not sum, of containers and init containers": row(
+            pod_asking("cpu=1m memory=1", init=["cpu=1m memory=1", "cpu=1m memory=1"]), "cpu=9m memory=19", []
         ),
-        pytest.param(pod_asking("cpu=1m memory=1"), "cpu=5m memory=5", [], id="both resources fit"),
-        pytest.param(
-            pod_asking("cpu=2m memory=1"), "cpu=9m memory=5", [("cpu", 2, 9, 10)], id="one resource memory fits"
+        "both resources fit": row(pod_asking("cpu=1m memory=1"), "cpu=5m memory=5", []),
+        "one resource memory fits": row(pod_asking("cpu=2m memory=1"), "cpu=9m memory=5", [("cpu", 2, 9, 10)]),
+        "one resource cpu fits": row(pod_asking("cpu=1m memory=2"), "cpu=5m memory=19", [("memory", 2, 19, 20)]),
+        "equal edge case": row(pod_asking("cpu=5m memory=1"), "cpu=5m memory=19", []),
+        "equal edge case for init container": row(
+            pod_asking("cpu=4m memory=1", init=["cpu=5m memory=1"]), "cpu=5m memory=19", []
         ),
-        pytest.param(
-            pod_asking("cpu=1m memory=2"), "cpu=5m memory=19", [("memory", 2, 19, 20)], id="one resource cpu fits"
+        "extended resource fits": row(pod_asking("aaa=1"), NOTHING, []),
+        "extended resource fits for init container": row(pod_asking(NOTHING, init=["aaa=1"]), NOTHING, []),
+        "extended resource capacity enforced": row(pod_asking("cpu=1m memory=1 aaa=10"), "aaa=0", [("aaa", 10, 0, 5)]),
+        "extended resource capacity enforced for init container": row(
+            pod_asking(NOTHING, init=["cpu=1m memory=1 aaa=10"]), "aaa=0", [("aaa", 10, 0, 5)]
         ),
-        pytest.param(pod_asking("cpu=5m memory=1"), "cpu=5m memory=19", [], id="equal edge case"),
-        pytest.param(
-            pod_asking("cpu=4m memory=1", init=["cpu=5m memory=1"]),
-            "cpu=5m memory=19",
-            [],
-            id="equal edge case for init container",
+        "extended resource allocatable enforced": row(pod_asking("cpu=1m memory=1 aaa=1"), "aaa=5", [("aaa", 1, 5, 5)]),
+        "extended resource allocatable enforced for init container": row(
+            pod_asking(NOTHING, init=["cpu=1m memory=1 aaa=1"]), "aaa=5", [("aaa", 1, 5, 5)]
         ),
-        pytest.param(pod_asking("aaa=1"), NOTHING, [], id="extended resource fits"),
-        pytest.param(pod_asking(NOTHING, init=["aaa=1"]), NOTHING, [], id="extended resource fits for init container"),
-        pytest.param(
-            pod_asking("cpu=1m memory=1 aaa=10"), "aaa=0", [("aaa", 10, 0, 5)], id="extended resource capacity enforced"
+        "extended resource allocatable enforced for multiple containers": row(
+            pod_asking("cpu=1m memory=1 aaa=3", "cpu=1m memory=1 aaa=3"), "aaa=2", [("aaa", 6, 2, 5)]
         ),
-        pytest.param(
-            pod_asking(NOTHING, init=["cpu=1m memory=1 aaa=10"]),
-            "aaa=0",
-            [("aaa", 10, 0, 5)],
-            id="extended resource capacity enforced for init container",
+        "extended resource allocatable admits multiple init containers": row(
+            pod_asking(NOTHING, init=["cpu=1m memory=1 aaa=3", "cpu=1m memory=1 aaa=3"]), "aaa=2", []
         ),
-        pytest.param(
-            pod_asking("cpu=1m memory=1 aaa=1"),
-            "aaa=5",
-            [("aaa", 1, 5, 5)],
-            id="extended resource allocatable enforced",
+        "extended resource allocatable enforced for multiple init containers": row(
+            pod_asking(NOTHING, init=["cpu=1m memory=1 aaa=6", "cpu=1m memory=1 aaa=3"]), "aaa=2", [("aaa", 6, 2, 5)]
         ),
-        pytest.param(
-            pod_asking(NOTHING, init=["cpu=1m memory=1 aaa=1"]),
-            "aaa=5",
-            [("aaa", 1, 5, 5)],
-            id="extended resource allocatable enforced for init container",
+        "extended resource allocatable enforced for unknown resource": row(
+            pod_asking("cpu=1m memory=1 bbb=1"), NOTHING, [("bbb", 1, 0, 0)]
         ),
-        pytest.param(
-            pod_asking("cpu=1m memory=1 aaa=3", "cpu=1m memory=1 aaa=3"),
-            "aaa=2",
-            [("aaa", 6, 2, 5)],
-            id="extended resource allocatable enforced for multiple containers",
+        "extended resource allocatable enforced for unknown resource for init container": row(
+            pod_asking(NOTHING, init=["cpu=1m memory=1 bbb=1"]), NOTHING, [("bbb", 1, 0, 0)]
         ),
-        pytest.param(
-            pod_asking(NOTHING, init=["cpu=1m memory=1 aaa=3", "cpu=1m memory=1 aaa=3"]),
-            "aaa=2",
-            [],
-            id="extended resource allocatable admits multiple init containers",
+        "kubernetes.io resource capacity enforced": row(
+            pod_asking(f"cpu=1m memory=1 {KUBERNETES_A}=10"), NOTHING, [(KUBERNETES_A, 10, 0, 0)]
         ),
-        pytest.param(
-            pod_asking(NOTHING, init=["cpu=1m memory=1 aaa=6", "cpu=1m memory=1 aaa=3"]),
-            "aaa=2",
-            [("aaa", 6, 2, 5)],
-            id="extended resource allocatable enforced for multiple init containers",
+        "kubernetes.io resource capacity enforced for init container": row(
+            pod_asking(NOTHING, init=[f"cpu=1m memory=1 {KUBERNETES_B}=10"]), NOTHING, [(KUBERNETES_B, 10, 0, 0)]
         ),
-        pytest.param(
-            pod_asking("cpu=1m memory=1 bbb=1"),
-            NOTHING,
-            [("bbb", 1, 0, 0)],
-            id="extended resource allocatable enforced for unknown resource",
+        "hugepages resource capacity enforced": row(
+            pod_asking("cpu=1m memory=1 huge=10"), "huge=0", [("huge", 10, 0, 5)]
         ),
-        pytest.param(
-            pod_asking(NOTHING, init=["cpu=1m memory=1 bbb=1"]),
-            NOTHING,
-            [("bbb", 1, 0, 0)],
-            id="extended resource allocatable enforced for unknown resource for init container",
+        "hugepages resource capacity enforced for init container": row(
+            pod_asking(NOTHING, init=["cpu=1m memory=1 huge=10"]), "huge=0", [("huge", 10, 0, 5)]
         ),
-        pytest.param(
-            pod_asking(f"cpu=1m memory=1 {KUBERNETES_A}=10"),
-            NOTHING,
-            [(KUBERNETES_A, 10, 0, 0)],
-            id="kubernetes.io resource capacity enforced",
+        "hugepages resource allocatable enforced for multiple containers": row(
+            pod_asking("cpu=1m memory=1 huge=3", "cpu=1m memory=1 huge=3"), "huge=2", [("huge", 6, 2, 5)]
         ),
-        pytest.param(
-            pod_asking(NOTHING, init=[f"cpu=1m memory=1 {KUBERNETES_B}=10"]),
-            NOTHING,
-            [(KUBERNETES_B, 10, 0, 0)],
-            id="kubernetes.io resource capacity enforced for init container",
+        "resources + pod overhead fits": row(
+            pod_asking("cpu=1m memory=1", overhead="cpu=3m memory=13"), "cpu=5m memory=5", []
         ),
-        pytest.param(
-            pod_asking("cpu=1m memory=1 huge=10"),
-            "huge=0",
-            [("huge", 10, 0, 5)],
-            id="hugepages resource capacity enforced",
+        "requests + overhead does not fit for memory": row(
+            pod_asking("cpu=1m memory=1", overhead="cpu=1m memory=15"), "cpu=5m memory=5", [("memory", 16, 5, 20)]
         ),
-        pytest.param(
-            pod_asking(NOTHING, init=["cpu=1m memory=1 huge=10"]),
-            "huge=0",
-            [("huge", 10, 0, 5)],
-            id="hugepages resource capacity enforced for init container",
+        "skip checking extended resource request with quantity zero via resource groups": row(
+            pod_asking("cpu=1m memory=1 aaa=0"), "aaa=6", []
         ),
-        pytest.param(
-            pod_asking("cpu=1m memory=1 huge=3", "cpu=1m memory=1 huge=3"),
-            "huge=2",
-            [("huge", 6, 2, 5)],
-            id="hugepages resource allocatable enforced for multiple containers",
+        "skip checking resource request with quantity zero": row(pod_asking("aaa=1"), "cpu=20m memory=30 aaa=1", []),
+        "both pod-level and container-level resources fit": row(
+            pod_asking("cpu=1m memory=1", own="cpu=1m memory=2"), "cpu=5m memory=5", []
         ),
-        pytest.param(
-            pod_asking("cpu=1m memory=1", overhead="cpu=3m memory=13"),
-            "cpu=5m memory=5",
-            [],
-            id="resources + pod overhead fits",
+        "pod-level cpu resource not fit": row(
+            pod_asking("cpu=1m memory=1", own="cpu=7m memory=2"), "cpu=5m memory=5", [("cpu", 7, 5, 10)]
         ),
-        pytest.param(
-            pod_asking("cpu=1m memory=1", overhead="cpu=1m memory=15"),
-            "cpu=5m memory=5",
-            [("memory", 16, 5, 20)],
-            id="requests + overhead does not fit for memory",
+        "pod-level memory resource not fit": row(
+            pod_asking("cpu=1m memory=1", own="cpu=3m memory=2"), "cpu=5m memory=19", [("memory", 2, 19, 20)]
         ),
-        pytest.param(
-            pod_asking("cpu=1m memory=1 aaa=0"),
-            "aaa=6",
-            [],
-            id="skip checking extended resource request with quantity zero via resource groups",
+        "pod-level hugepages resource fit": row(pod_asking(own="cpu=3m memory=2 huge=5"), NOTHING, []),
+        "both pod-level and container-level hugepages resource fit": row(
+            pod_asking("cpu=1m memory=1 huge=3", own="cpu=3m memory=2 huge=5"), NOTHING, []
         ),
-        pytest.param(
-            pod_asking("aaa=1"),
-            "cpu=20m memory=30 aaa=1",
-            [],
-            id="skip checking resource request with quantity zero",
+        "pod-level hugepages resource not fit": row(
+            pod_asking(own="cpu=3m memory=2 huge=10"), NOTHING, [("huge", 10, 0, 5)]
         ),
-        pytest.param(
-            pod_asking("cpu=1m memory=1", own="cpu=1m memory=2"),
-            "cpu=5m memory=5",
-            [],
-            id="both pod-level and container-level resources fit",
-        ),
-        pytest.param(
-            pod_asking("cpu=1m memory=1", own="cpu=7m memory=2"),
-            "cpu=5m memory=5",
-            [("cpu", 7, 5, 10)],
-            id="pod-level cpu resource not fit",
-        ),
-        pytest.param(
-            pod_asking("cpu=1m memory=1", own="cpu=3m memory=2"),
-            "cpu=5m memory=19",
-            [("memory", 2, 19, 20)],
-            id="pod-level memory resource not fit",
-        ),
-        pytest.param(pod_asking(own="cpu=3m memory=2 huge=5"), NOTHING, [], id="pod-level hugepages resource fit"),
-        pytest.param(
-            pod_asking("cpu=1m memory=1 huge=3", own="cpu=3m memory=2 huge=5"),
-            NOTHING,
-            [],
-            id="both pod-level and container-level hugepages resource fit",
-        ),
-        pytest.param(
-            pod_asking(own="cpu=3m memory=2 huge=10"),
-            NOTHING,
-            [("huge", 10, 0, 5)],
-            id="pod-level hugepages resource not fit",
-        ),
-        pytest.param(
+        "one pod-level cpu resource fits and all init and non-init containers resources fit": row(
             pod_asking("cpu=1m memory=1", init=["cpu=1m memory=1"], own="cpu=3m memory=2"),
             "cpu=5m memory=19",
             [("memory", 2, 19, 20)],
-            id="one pod-level cpu resource fits and all init and non-init containers resources fit",
         ),
-        pytest.param(pod_asking("cpu=1m memory=1"), "cpu=2m memory=10", [], id="empty storage requested, and pod fits"),
-        pytest.param(
-            pod_asking("storage=25"),
-            "cpu=2m memory=2",
-            [("storage", 25, 0, 20)],
-            id="storage ephemeral local storage request exceeds allocatable",
+        "empty storage requested, and pod fits": row(pod_asking("cpu=1m memory=1"), "cpu=2m memory=10", []),
+        "storage ephemeral local storage request exceeds allocatable": row(
+            pod_asking("storage=25"), "cpu=2m memory=2", [("storage", 25, 0, 20)]
         ),
-        pytest.param(
-            pod_asking("storage=5"), "cpu=2m memory=2 storage=10", [], id="ephemeral local storage is sufficient"
+        "ephemeral local storage is sufficient": row(pod_asking("storage=5"), "cpu=2m memory=2 storage=10", []),
+        "pod fits": row(pod_asking("storage=10"), "cpu=2m memory=2", []),
+        "what the whole node has can be freed": row(pod_asking("cpu=10m"), "cpu=1m", [("cpu", 10, 1, 10)]),
+        "sidecars add up with containers": row(
+            pod_asking("cpu=6m", sidecars=["cpu=5m"]), NOTHING, [("cpu", 11, 0, 10)]
         ),
-        pytest.param(pod_asking("storage=10"), "cpu=2m memory=2", [], id="pod fits"),
-        pytest.param(
-            pod_asking("cpu=10m"),
-            "cpu=1m",
-            [("cpu", 10, 1, 10)],
-            id="what the whole node has can be freed",
-        ),
-        pytest.param(
-            pod_asking("cpu=6m", sidecars=["cpu=5m"]),
-            NOTHING,
-            [("cpu", 11, 0, 10)],
-            id="sidecars add up with containers",
-        ),
-        pytest.param(
+        "reasons in order": row(
             pod_asking("cpu=11m memory=21 storage=1 huge=6 bbb=1 aaa=6"),
             "storage=20",
             [
@@ -280,9 +169,8 @@ def insufficient(wanted: Wanted) -> InsufficientResource:
                 ("bbb", 1, 0, 0),
                 ("huge", 6, 0, 5),
             ],
-            id="reasons in order",
         ),
-    ],
+    },
 )
 def test_enough_requests(pod: Pod, used: str, expected: list[Wanted]) -> None:
     context = make_context(pod, [pod_asking(used, on="node")])
@@ -295,53 +183,40 @@ def test_enough_requests(pod: Pod, used: str, expected: list[Wanted]) -> None:
     assert filter_status(PLUGIN, context) == status
 
 
-@pytest.mark.parametrize(
-    ("asked", "args", "expected"),
-    [
-        pytest.param(
-            "cpu=1m memory=1 bbb=1",
-            NodeResourcesFitArgs(ignored_resources=("example.com/bbb",)),
-            (),
-            id="skip checking ignored extended resource",
+@table(
+    "asked, args, expected",
+    {
+        "skip checking ignored extended resource": row(
+            "cpu=1m memory=1 bbb=1", NodeResourcesFitArgs(ignored_resources=("example.com/bbb",)), ()
         ),
-        pytest.param(
+        "skip checking ignored extended resource via resource groups": row(
             f"cpu=1m memory=1 bbb=1 {KUBERNETES_A}=1",
             NodeResourcesFitArgs(ignored_resource_groups=("example.com",)),
             (f"Insufficient {KUBERNETES_A}",),
-            id="skip checking ignored extended resource via resource groups",
         ),
-        pytest.param(
+        "only extended resources can be ignored": row(
             f"huge=6 {KUBERNETES_A}=1",
             NodeResourcesFitArgs(
                 ignored_resources=("hugepages-2Mi", KUBERNETES_A), ignored_resource_groups=("kubernetes.io",)
             ),
             ("Insufficient hugepages-2Mi", f"Insufficient {KUBERNETES_A}"),
-            id="only extended resources can be ignored",
         ),
-    ],
+    },
 )
 def test_ignored_resources(asked: str, args: NodeResourcesFitArgs, expected: tuple[str, ...]) -> None:
     assert filter_status(PLUGIN, make_context(pod_asking(asked), [], args=args)).reasons == expected
 
 
-@pytest.mark.parametrize(
-    ("pod", "used"),
-    [
-        pytest.param(
-            make_pod(containers=[]), "cpu=10m memory=20", id="even without specified resources, no space for the pod"
+@table(
+    "pod, used",
+    {
+        "even without specified resources, no space for the pod": row(make_pod(containers=[]), "cpu=10m memory=20"),
+        "even if both resources fit, no space for the pod": row(pod_asking("cpu=1m memory=1"), "cpu=5m memory=5"),
+        "even for equal edge case, no space for the pod": row(pod_asking("cpu=5m memory=1"), "cpu=5m memory=19"),
+        "even for equal edge case due to init container, no space for the pod": row(
+            pod_asking("cpu=5m memory=1", init=["cpu=5m memory=1"]), "cpu=5m memory=19"
         ),
-        pytest.param(
-            pod_asking("cpu=1m memory=1"), "cpu=5m memory=5", id="even if both resources fit, no space for the pod"
-        ),
-        pytest.param(
-            pod_asking("cpu=5m memory=1"), "cpu=5m memory=19", id="even for equal edge case, no space for the pod"
-        ),
-        pytest.param(
-            pod_asking("cpu=5m memory=1", init=["cpu=5m memory=1"]),
-            "cpu=5m memory=19",
-            id="even for equal edge case due to init container, no space for the pod",
-        ),
-    ],
+    },
 )
 def test_not_enough_requests(pod: Pod, used: str) -> None:
     context = make_context(pod, [pod_asking(used, on="node")], "cpu=10m memory=20 pods=1")

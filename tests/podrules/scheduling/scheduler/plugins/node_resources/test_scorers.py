@@ -26,6 +26,7 @@ from podrules.scheduling.scheduler.plugins.scores import UtilizationShapePoint, 
 from tests.objects import make_pod
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import make_cycle, scores_of
 from tests.podrules.scheduling.scheduler.plugins.building_resources import make_room, pod_asking, specs
+from tests.table import row, table
 
 PLUGIN = NodeResourcesFit()
 MEBI = 1024 * 1024
@@ -37,6 +38,9 @@ TWO = pod_asking("cpu=1000 memory=2000")
 LARGE = pod_asking("cpu=3000 memory=5000")
 EMPTY = make_pod(containers=[])
 ON_BOTH = (pod_asking("cpu=2000 memory=4000", on="node1"), pod_asking("cpu=1000 memory=2000", on="node2"))
+HALF = [pod_asking("cpu=3000 memory=0", on="node1"), pod_asking("cpu=3000 memory=5000", on="node2")]
+FOUR = (*(pod_asking("cpu=3000 memory=0", on=name) for name in ("node1", "node1", "node2")), HALF[1])
+WITH_SIDECAR = (pod_asking("cpu=1000 memory=2000", sidecars=["cpu=1000 memory=2000"], on="node1"), ON_BOTH[1])
 WITH_GPU = "cpu=1 memory=1 aaa=1"
 
 
@@ -66,109 +70,40 @@ def make_context(
     return make_cycle(pod, room, pods, args={PLUGIN.name: NodeResourcesFitArgs(scoring_strategy=strategy)})
 
 
-@pytest.mark.parametrize(
-    ("pod", "room", "pods", "resources", "expected"),
-    [
-        pytest.param(EMPTY, SMALL, NO_PODS, "", [100, 100], id="nothing scheduled, nothing requested"),
-        pytest.param(
-            ASKING, SIZES, NO_PODS, "", [37, 50], id="nothing scheduled, resources requested, differently sized nodes"
-        ),
-        pytest.param(
+@table(
+    "pod, room, pods, resources, expected",
+    {
+        "nothing scheduled, nothing requested": row(EMPTY, SMALL, NO_PODS, "", [100, 100]),
+        "nothing scheduled, resources requested, differently sized nodes": row(ASKING, SIZES, NO_PODS, "", [37, 50]),
+        "no resources requested, pods scheduled": row(
             EMPTY,
             SMALL,
             [make_pod(containers=[], nodeName=name) for name in ("node1", "node1", "node2", "node2")],
             "",
             [100, 100],
-            id="no resources requested, pods scheduled",
         ),
-        pytest.param(
-            EMPTY,
-            LARGER,
-            [
-                *(pod_asking("cpu=3000 memory=0", on=name) for name in ("node1", "node1", "node2")),
-                pod_asking("cpu=3000 memory=5000", on="node2"),
-            ],
-            "",
-            [70, 57],
-            id="no resources requested, pods scheduled with resources",
+        "no resources requested, pods scheduled with resources": row(EMPTY, LARGER, FOUR, "", [70, 57]),
+        "resources requested, pods scheduled with resources": row(ASKING, LARGER, HALF, "", [57, 45]),
+        "resources requested, pods scheduled with resources, differently sized nodes": row(
+            ASKING, nodes("cpu=10000 memory=20000", "cpu=10000 memory=50000"), HALF, "", [57, 60]
         ),
-        pytest.param(
-            ASKING,
-            LARGER,
-            [pod_asking("cpu=3000 memory=0", on="node1"), pod_asking("cpu=3000 memory=5000", on="node2")],
-            "",
-            [57, 45],
-            id="resources requested, pods scheduled with resources",
+        "requested resources exceed node capacity": row(pod_asking("cpu=3000 memory=0"), SMALL, HALF, "", [50, 25]),
+        "zero node resources, pods scheduled with resources": row(EMPTY, nodes("", ""), HALF, "", [0, 0]),
+        "nothing scheduled, resources requested with different weight, differently sized nodes": row(
+            ASKING, SIZES, NO_PODS, "memory=2 cpu=1", [41, 50]
         ),
-        pytest.param(
-            ASKING,
-            nodes("cpu=10000 memory=20000", "cpu=10000 memory=50000"),
-            [pod_asking("cpu=3000 memory=0", on="node1"), pod_asking("cpu=3000 memory=5000", on="node2")],
-            "",
-            [57, 60],
-            id="resources requested, pods scheduled with resources, differently sized nodes",
+        "bypass extended resource if the pod does not request": row(ASKING, ONE_HAS_GPU, NO_PODS, WITH_GPU, [50, 50]),
+        "honor extended resource if the pod requests": row(
+            pod_asking("cpu=3000 memory=5000 aaa=2"), GPUS, NO_PODS, WITH_GPU, [50, 60]
         ),
-        pytest.param(
-            pod_asking("cpu=3000 memory=0"),
-            SMALL,
-            [pod_asking("cpu=3000 memory=0", on="node1"), pod_asking("cpu=3000 memory=5000", on="node2")],
-            "",
-            [50, 25],
-            id="requested resources exceed node capacity",
+        "if the node doesn't have a resource": row(
+            pod_asking("cpu=3000 memory=4000"), ONE_HAS_GPU, NO_PODS, "aaa=2 cpu=1 memory=1", [55, 55]
         ),
-        pytest.param(
-            EMPTY,
-            nodes("", ""),
-            [pod_asking("cpu=3000 memory=0", on="node1"), pod_asking("cpu=3000 memory=5000", on="node2")],
-            "",
-            [0, 0],
-            id="zero node resources, pods scheduled with resources",
+        "test case for ScoringStrategy LeastAllocated": row(TWO, SIZES, ON_BOTH, "", [32, 63]),
+        "test case for ScoringStrategy LeastAllocated with sidecar container": row(
+            TWO, SMALL, WITH_SIDECAR, "", [32, 55]
         ),
-        pytest.param(
-            ASKING,
-            SIZES,
-            NO_PODS,
-            "memory=2 cpu=1",
-            [41, 50],
-            id="nothing scheduled, resources requested with different weight, differently sized nodes",
-        ),
-        pytest.param(
-            ASKING,
-            ONE_HAS_GPU,
-            NO_PODS,
-            WITH_GPU,
-            [50, 50],
-            id="bypass extended resource if the pod does not request",
-        ),
-        pytest.param(
-            pod_asking("cpu=3000 memory=5000 aaa=2"),
-            GPUS,
-            NO_PODS,
-            WITH_GPU,
-            [50, 60],
-            id="honor extended resource if the pod requests",
-        ),
-        pytest.param(
-            pod_asking("cpu=3000 memory=4000"),
-            ONE_HAS_GPU,
-            NO_PODS,
-            "aaa=2 cpu=1 memory=1",
-            [55, 55],
-            id="if the node doesn't have a resource",
-        ),
-        pytest.param(TWO, SIZES, ON_BOTH, "", [32, 63], id="test case for ScoringStrategy LeastAllocated"),
-        pytest.param(
-            TWO,
-            SMALL,
-            [
-                pod_asking("cpu=1000 memory=2000", sidecars=["cpu=1000 memory=2000"], on="node1"),
-                pod_asking("cpu=1000 memory=2000", on="node2"),
-            ],
-            "",
-            [32, 55],
-            id="test case for ScoringStrategy LeastAllocated with sidecar container",
-        ),
-    ],
+    },
 )
 def test_least_allocated(
     pod: Pod, room: Sequence[Node], pods: Sequence[Pod], resources: str, expected: list[int]
@@ -176,93 +111,42 @@ def test_least_allocated(
     assert scores_of(PLUGIN, make_context(pod, room, pods, "LeastAllocated", resources=resources)) == expected
 
 
-@pytest.mark.parametrize(
-    ("pod", "room", "pods", "resources", "expected"),
-    [
-        pytest.param(EMPTY, SMALL, NO_PODS, "", [0, 0], id="nothing scheduled, nothing requested"),
-        pytest.param(
-            ASKING, SIZES, NO_PODS, "", [62, 50], id="nothing scheduled, resources requested, differently sized nodes"
-        ),
-        pytest.param(
-            EMPTY,
-            LARGER,
-            [
-                *(pod_asking("cpu=3000 memory=0", on=name) for name in ("node1", "node1", "node2")),
-                pod_asking("cpu=3000 memory=5000", on="node2"),
-            ],
-            "",
-            [30, 42],
-            id="no resources requested, pods scheduled with resources",
-        ),
-        pytest.param(
-            ASKING,
-            LARGER,
-            [pod_asking("cpu=3000 memory=0", on="node1"), pod_asking("cpu=3000 memory=5000", on="node2")],
-            "",
-            [42, 55],
-            id="resources requested, pods scheduled with resources",
-        ),
-        pytest.param(
+@table(
+    "pod, room, pods, resources, expected",
+    {
+        "nothing scheduled, nothing requested": row(EMPTY, SMALL, NO_PODS, "", [0, 0]),
+        "nothing scheduled, resources requested, differently sized nodes": row(ASKING, SIZES, NO_PODS, "", [62, 50]),
+        "no resources requested, pods scheduled with resources": row(EMPTY, LARGER, FOUR, "", [30, 42]),
+        "resources requested, pods scheduled with resources": row(ASKING, LARGER, HALF, "", [42, 55]),
+        "resources requested equal node capacity": row(
             pod_asking("cpu=2000 memory=4000", "cpu=3000 memory=5000"),
             nodes("cpu=5000 memory=10000", "cpu=10000 memory=9000"),
             NO_PODS,
             "",
             [95, 75],
-            id="resources requested equal node capacity",
         ),
-        pytest.param(
-            ASKING,
-            SIZES,
-            NO_PODS,
-            "memory=2 cpu=1",
-            [58, 50],
-            id="nothing scheduled, resources requested, differently sized nodes, by weight",
+        "nothing scheduled, resources requested, differently sized nodes, by weight": row(
+            ASKING, SIZES, NO_PODS, "memory=2 cpu=1", [58, 50]
         ),
-        pytest.param(
+        "no resources requested, pods scheduled, nonzero request for resource": row(
             pod_asking(""),
             nodes("cpu=250m memory=1000Mi", "cpu=250m memory=1000Mi"),
             [pod_asking("", on="node1"), pod_asking("", on="node1")],
             "",
             [80, 30],
-            id="no resources requested, pods scheduled, nonzero request for resource",
         ),
-        pytest.param(
-            ASKING,
-            ONE_HAS_GPU,
-            NO_PODS,
-            WITH_GPU,
-            [50, 50],
-            id="bypass extended resource if the pod does not request",
+        "bypass extended resource if the pod does not request": row(ASKING, ONE_HAS_GPU, NO_PODS, WITH_GPU, [50, 50]),
+        "honor extended resource if the pod request": row(
+            pod_asking("cpu=3000 memory=5000 aaa=2"), GPUS, NO_PODS, WITH_GPU, [50, 40]
         ),
-        pytest.param(
-            pod_asking("cpu=3000 memory=5000 aaa=2"),
-            GPUS,
-            NO_PODS,
-            WITH_GPU,
-            [50, 40],
-            id="honor extended resource if the pod request",
+        "if the node doesn't have a resource": row(
+            pod_asking("cpu=3000 memory=4000"), ONE_HAS_GPU, NO_PODS, "aaa=2 cpu=1 memory=1", [45, 45]
         ),
-        pytest.param(
-            pod_asking("cpu=3000 memory=4000"),
-            ONE_HAS_GPU,
-            NO_PODS,
-            "aaa=2 cpu=1 memory=1",
-            [45, 45],
-            id="if the node doesn't have a resource",
+        "test case for ScoringStrategy MostAllocated": row(TWO, SIZES, ON_BOTH, "", [67, 36]),
+        "test case for ScoringStrategy MostAllocated with sidecar container": row(
+            TWO, SMALL, WITH_SIDECAR, "", [67, 45]
         ),
-        pytest.param(TWO, SIZES, ON_BOTH, "", [67, 36], id="test case for ScoringStrategy MostAllocated"),
-        pytest.param(
-            TWO,
-            SMALL,
-            [
-                pod_asking("cpu=1000 memory=2000", sidecars=["cpu=1000 memory=2000"], on="node1"),
-                pod_asking("cpu=1000 memory=2000", on="node2"),
-            ],
-            "",
-            [67, 45],
-            id="test case for ScoringStrategy MostAllocated with sidecar container",
-        ),
-    ],
+    },
 )
 def test_most_allocated(
     pod: Pod, room: Sequence[Node], pods: Sequence[Pod], resources: str, expected: list[int]
@@ -277,78 +161,46 @@ CROSSED = nodes("intel.com/foo=8 intel.com/bar=4", "intel.com/foo=4 intel.com/ba
 TO_ONE = ((0, 0), (100, 1))
 
 
-@pytest.mark.parametrize(
-    ("pod", "room", "pods", "resources", "shape", "expected"),
-    [
-        pytest.param(EMPTY, SMALL, NO_PODS, "", FALLING, [100, 100], id="nothing scheduled, nothing requested"),
-        pytest.param(
-            ASKING,
-            SIZES,
-            NO_PODS,
-            "",
-            FALLING,
-            [38, 50],
-            id="nothing scheduled, resources requested, differently sized nodes",
+@table(
+    "pod, room, pods, resources, shape, expected",
+    {
+        "nothing scheduled, nothing requested": row(EMPTY, SMALL, NO_PODS, "", FALLING, [100, 100]),
+        "nothing scheduled, resources requested, differently sized nodes": row(
+            ASKING, SIZES, NO_PODS, "", FALLING, [38, 50]
         ),
-        pytest.param(
+        "no resources requested, pods scheduled with resources": row(
             EMPTY,
             SIZES,
             [pod_asking("cpu=3000 memory=5000", on=name) for name in ("node1", "node2")],
             "",
             FALLING,
             [38, 50],
-            id="no resources requested, pods scheduled with resources",
         ),
-        pytest.param(LARGE, SIZES, ON_BOTH, "", FALLING, [10, 32], id="RequestedToCapacityRatio case1"),
-        pytest.param(LARGE, SIZES, ON_BOTH, "", RISING, [95, 68], id="RequestedToCapacityRatio case2"),
-        pytest.param(EMPTY, MORE_FOO, NO_PODS, FOO, TO_ONE, [0, 0], id="one resource: nothing requested"),
-        pytest.param(
-            pod_asking("intel.com/foo=2"), MORE_FOO, NO_PODS, FOO, TO_ONE, [2, 5], id="one resource: less requested"
+        "RequestedToCapacityRatio case1": row(LARGE, SIZES, ON_BOTH, "", FALLING, [10, 32]),
+        "RequestedToCapacityRatio case2": row(LARGE, SIZES, ON_BOTH, "", RISING, [95, 68]),
+        "one resource: nothing requested": row(EMPTY, MORE_FOO, NO_PODS, FOO, TO_ONE, [0, 0]),
+        "one resource: less requested": row(pod_asking("intel.com/foo=2"), MORE_FOO, NO_PODS, FOO, TO_ONE, [2, 5]),
+        "one resource: on node with existing pod running": row(
+            pod_asking("intel.com/foo=2"), MORE_FOO, [pod_asking("intel.com/foo=2", on="node2")], FOO, TO_ONE, [2, 10]
         ),
-        pytest.param(
-            pod_asking("intel.com/foo=2"),
-            MORE_FOO,
-            [pod_asking("intel.com/foo=2", on="node2")],
-            FOO,
-            TO_ONE,
-            [2, 10],
-            id="one resource: on node with existing pod running",
+        "one resource: more requested": row(pod_asking("intel.com/foo=4"), MORE_FOO, NO_PODS, FOO, TO_ONE, [5, 10]),
+        "two resources: nothing requested": row(EMPTY, CROSSED, NO_PODS, FOO_BAR, TO_ONE, [0, 0]),
+        "two resources: less requested": row(
+            pod_asking("intel.com/foo=2 intel.com/bar=2"), CROSSED, NO_PODS, FOO_BAR, TO_ONE, [4, 3]
         ),
-        pytest.param(
-            pod_asking("intel.com/foo=4"), MORE_FOO, NO_PODS, FOO, TO_ONE, [5, 10], id="one resource: more requested"
-        ),
-        pytest.param(EMPTY, CROSSED, NO_PODS, FOO_BAR, TO_ONE, [0, 0], id="two resources: nothing requested"),
-        pytest.param(
-            pod_asking("intel.com/foo=2 intel.com/bar=2"),
-            CROSSED,
-            NO_PODS,
-            FOO_BAR,
-            TO_ONE,
-            [4, 3],
-            id="two resources: less requested",
-        ),
-        pytest.param(
+        "two resources: on node with existing pod running": row(
             pod_asking("intel.com/foo=2 intel.com/bar=2"),
             CROSSED,
             [pod_asking("intel.com/foo=2 intel.com/bar=2", on="node2")],
             FOO_BAR,
             TO_ONE,
             [4, 7],
-            id="two resources: on node with existing pod running",
         ),
-        pytest.param(
-            pod_asking("intel.com/foo=4 intel.com/bar=2"),
-            CROSSED,
-            NO_PODS,
-            FOO_BAR,
-            TO_ONE,
-            [5, 5],
-            id="two resources: more requested",
+        "two resources: more requested": row(
+            pod_asking("intel.com/foo=4 intel.com/bar=2"), CROSSED, NO_PODS, FOO_BAR, TO_ONE, [5, 5]
         ),
-        pytest.param(
-            pod_asking("cpu=5000 memory=11000"), SIZES, NO_PODS, "", RISING, [100, 92], id="more than there is is full"
-        ),
-    ],
+        "more than there is is full": row(pod_asking("cpu=5000 memory=11000"), SIZES, NO_PODS, "", RISING, [100, 92]),
+    },
 )
 def test_requested_to_capacity_ratio(
     pod: Pod,
@@ -369,10 +221,7 @@ def test_requested_to_capacity_ratio(
             [(10, 1), (90, 9)],
             {-10: 10, 0: 10, 9: 10, 10: 10, 15: 15, 19: 19, 20: 20, 89: 89, 90: 90, 99: 90, 100: 90, 110: 90},
         ),
-        (
-            [(0, 2), (40, 10), (100, 0)],
-            {-10: 20, 0: 20, 20: 60, 30: 80, 40: 100, 41: 99, 70: 50, 100: 0, 110: 0},
-        ),
+        ([(0, 2), (40, 10), (100, 0)], {-10: 20, 0: 20, 20: 60, 30: 80, 40: 100, 41: 99, 70: 50, 100: 0, 110: 0}),
         ([(0, 2), (40, 2), (100, 2)], {-10: 20, 0: 20, 20: 20, 40: 20, 70: 20, 100: 20, 110: 20}),
     ],
 )
@@ -382,40 +231,26 @@ def test_broken_linear_function(points: list[tuple[int, int]], expected: dict[in
     assert {level: broken_linear(shape, level) for level in expected} == expected
 
 
-@pytest.mark.parametrize(
-    ("pod", "cpu", "memory"),
-    [
-        pytest.param(pod_asking(overhead="cpu=1 memory=1Mi"), 1000, MEBI, id="overhead only"),
-        pytest.param(pod_asking(""), 100, 200 * MEBI, id="1x requestless container"),
-        pytest.param(pod_asking("", ""), 200, 400 * MEBI, id="2x requestless container"),
-        pytest.param(
-            pod_asking("cpu=1 memory=1Mi", ""), 1100, 201 * MEBI, id="request container + requestless container"
+@table(
+    "pod, cpu, memory",
+    {
+        "overhead only": row(pod_asking(overhead="cpu=1 memory=1Mi"), 1000, MEBI),
+        "1x requestless container": row(pod_asking(""), 100, 200 * MEBI),
+        "2x requestless container": row(pod_asking("", ""), 200, 400 * MEBI),
+        "request container + requestless container": row(pod_asking("cpu=1 memory=1Mi", ""), 1100, 201 * MEBI),
+        "container + requestless container + overhead": row(
+            pod_asking("cpu=1 memory=1Mi", "", overhead="cpu=1 memory=1Mi"), 2100, 202 * MEBI
         ),
-        pytest.param(
-            pod_asking("cpu=1 memory=1Mi", "", overhead="cpu=1 memory=1Mi"),
-            2100,
-            202 * MEBI,
-            id="container + requestless container + overhead",
+        "init container + container + requestless container + overhead": row(
+            pod_asking("cpu=1 memory=1Mi", "", init=["cpu=3"], overhead="cpu=1 memory=1Mi"), 4000, 202 * MEBI
         ),
-        pytest.param(
-            pod_asking("cpu=1 memory=1Mi", "", init=["cpu=3"], overhead="cpu=1 memory=1Mi"),
-            4000,
-            202 * MEBI,
-            id="init container + container + requestless container + overhead",
+        "requestless init container + small init container + small container": row(
+            pod_asking("cpu=3m memory=3", init=["", "cpu=1m memory=1"]), 100, 200 * MEBI
         ),
-        pytest.param(
-            pod_asking("cpu=3m memory=3", init=["", "cpu=1m memory=1"]),
-            100,
-            200 * MEBI,
-            id="requestless init container + small init container + small container",
+        "requestless init container + small init container + small container + requestless container": row(
+            pod_asking("cpu=3m memory=3", "", init=["", "cpu=1m memory=1"]), 103, 200 * MEBI + 3
         ),
-        pytest.param(
-            pod_asking("cpu=3m memory=3", "", init=["", "cpu=1m memory=1"]),
-            103,
-            200 * MEBI + 3,
-            id="requestless init container + small init container + small container + requestless container",
-        ),
-    ],
+    },
 )
 def test_calculate_requests(pod: Pod, cpu: int, memory: int) -> None:
     context = make_cycle(pod, SMALL)
@@ -445,10 +280,8 @@ def test_unknown_strategy() -> None:
 
 def test_defaults_of_resources_and_weights() -> None:
     assert weighted(()) == (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
-    assert weighted((ResourceSpec("cpu"), ResourceSpec("memory", 3))) == (
-        ResourceSpec("cpu", 1),
-        ResourceSpec("memory", 3),
-    )
+    expected = (ResourceSpec("cpu", 1), ResourceSpec("memory", 3))
+    assert weighted((ResourceSpec("cpu"), ResourceSpec("memory", 3))) == expected
 
 
 def test_point_of_the_shape_without_a_score_scores_0() -> None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import pytest
-
 from podrules.admission.validation.objects import validate
 from podrules.api.model.pod import TopologySpreadConstraint
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import (
@@ -13,6 +9,7 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints impor
     validate_pod_topology_spread_args,
 )
 from tests.objects import make_constraint, raw_pod
+from tests.table import row, table
 
 DO_NOT = "DoNotSchedule"
 ANYWAY = "ScheduleAnyway"
@@ -35,162 +32,108 @@ def make_args(*constraints: TopologySpreadConstraint, kind: str = "List") -> Pod
     return PodTopologySpreadArgs(constraints, kind)
 
 
-@pytest.mark.parametrize(
-    ("args", "errors"),
-    [
-        pytest.param(
-            make_args(make_constraint(1, "node", DO_NOT), make_constraint(2, "zone", ANYWAY)), [], id="valid config"
-        ),
-        pytest.param(
+@table(
+    "args, errors",
+    {
+        "valid config": row(make_args(make_constraint(1, "node", DO_NOT), make_constraint(2, "zone", ANYWAY)), ""),
+        "maxSkew less than zero": row(
             make_args(make_constraint(-1, "node", DO_NOT)),
-            ["args.defaultConstraints[0].maxSkew: Invalid value: -1: not in valid range (0, inf)"],
-            id="maxSkew less than zero",
+            "defaultConstraints[0].maxSkew: Invalid value: -1: not in valid range (0, inf)",
         ),
-        pytest.param(
+        "maxSkew of zero, or none": row(
             make_args(make_constraint(0, "node", DO_NOT)),
-            ["args.defaultConstraints[0].maxSkew: Invalid value: 0: not in valid range (0, inf)"],
-            id="maxSkew of zero, or none",
+            "defaultConstraints[0].maxSkew: Invalid value: 0: not in valid range (0, inf)",
         ),
-        pytest.param(
+        "empty topology key": row(
             make_args(make_constraint(1, "", DO_NOT)),
-            ["args.defaultConstraints[0].topologyKey: Required value: can not be empty"],
-            id="empty topology key",
+            "defaultConstraints[0].topologyKey: Required value: can not be empty",
         ),
-        pytest.param(
+        "topology key that no label can have": row(
             make_args(make_constraint(1, "a zone", DO_NOT)),
-            ['args.defaultConstraints[0].topologyKey: Invalid value: "a zone": not a label name'],
-            id="topology key that no label can have",
+            'defaultConstraints[0].topologyKey: Invalid value: "a zone": not a label name',
         ),
-        pytest.param(
+        "whenUnsatisfiable is empty": row(
             make_args(make_constraint(1, "node", "")),
-            ["args.defaultConstraints[0].whenUnsatisfiable: Required value: can not be empty"],
-            id="whenUnsatisfiable is empty",
+            "defaultConstraints[0].whenUnsatisfiable: Required value: can not be empty",
         ),
-        pytest.param(
+        "whenUnsatisfiable contains unsupported action": row(
             make_args(make_constraint(1, "node", "unknown action")),
-            [f'args.defaultConstraints[0].whenUnsatisfiable: Unsupported value: "unknown action": {ACTIONS}'],
-            id="whenUnsatisfiable contains unsupported action",
+            f'defaultConstraints[0].whenUnsatisfiable: Unsupported value: "unknown action": {ACTIONS}',
         ),
-        pytest.param(
+        "duplicated constraints": row(
             make_args(make_constraint(1, "node", DO_NOT), make_constraint(2, "node", DO_NOT)),
-            ['args.defaultConstraints[1]: Duplicate value: "{node, DoNotSchedule}"'],
-            id="duplicated constraints",
+            'defaultConstraints[1]: Duplicate value: "{node, DoNotSchedule}"',
         ),
-        pytest.param(
-            make_args(make_constraint(1, "node", DO_NOT), make_constraint(2, "node", ANYWAY)),
-            [],
-            id="one key, two actions",
+        "one key, two actions": row(
+            make_args(make_constraint(1, "node", DO_NOT), make_constraint(2, "node", ANYWAY)), ""
         ),
-        pytest.param(
+        "label selector present": row(
             make_args(make_constraint(1, "key", DO_NOT, {"matchLabels": {"a": "b"}})),
-            [
-                (
-                    "args.defaultConstraints[0].labelSelector: Forbidden: constraint must not define a selector, "
-                    "as they deduced for each pod"
-                )
-            ],
-            id="label selector present",
+            "defaultConstraints[0].labelSelector: Forbidden: constraint must not define a selector, "
+            "as they deduced for each pod",
         ),
-        pytest.param(
+        "label selector present, and empty": row(
             make_args(make_constraint(1, "key", DO_NOT, {})),
-            [
-                (
-                    "args.defaultConstraints[0].labelSelector: Forbidden: constraint must not define a selector, "
-                    "as they deduced for each pod"
-                )
-            ],
-            id="label selector present, and empty",
+            "defaultConstraints[0].labelSelector: Forbidden: constraint must not define a selector, "
+            "as they deduced for each pod",
         ),
-        pytest.param(make_args(), [], id="list default constraints, no constraints"),
-        pytest.param(make_args(kind="System"), [], id="system default constraints"),
-        pytest.param(
+        "list default constraints, no constraints": row(make_args(), ""),
+        "system default constraints": row(make_args(kind="System"), ""),
+        "wrong constraints": row(
             make_args(kind="unknown"),
-            ['args.defaultingType: Unsupported value: "unknown": supported values: "System", "List"'],
-            id="wrong constraints",
+            'defaultingType: Unsupported value: "unknown": supported values: "System", "List"',
         ),
-        pytest.param(
+        "system default constraints, but has constraints": row(
             make_args(make_constraint(1, "key", DO_NOT), kind="System"),
-            ['args.defaultingType: Invalid value: "System": when .defaultConstraints are not empty; write "List"'],
-            id="system default constraints, but has constraints",
+            'defaultingType: Invalid value: "System": when .defaultConstraints are not empty; write "List"',
         ),
-        pytest.param(
+        "all errors together": row(
             make_args(make_constraint(0, "", "sometimes"), make_constraint(1, "node", DO_NOT), kind="list"),
-            [
-                'args.defaultingType: Unsupported value: "list": supported values: "System", "List"',
-                "args.defaultConstraints[0].maxSkew: Invalid value: 0: not in valid range (0, inf)",
-                "args.defaultConstraints[0].topologyKey: Required value: can not be empty",
-                f'args.defaultConstraints[0].whenUnsatisfiable: Unsupported value: "sometimes": {ACTIONS}',
-            ],
-            id="all errors together",
+            'defaultingType: Unsupported value: "list": supported values: "System", "List"\n'
+            "defaultConstraints[0].maxSkew: Invalid value: 0: not in valid range (0, inf)\n"
+            "defaultConstraints[0].topologyKey: Required value: can not be empty\n"
+            f'defaultConstraints[0].whenUnsatisfiable: Unsupported value: "sometimes": {ACTIONS}',
         ),
-    ],
+        "minDomains": row(make_args(make_constraint(1, "zone", DO_NOT, minDomains=3)), ""),
+        "minDomains of zero": row(
+            make_args(make_constraint(1, "zone", DO_NOT, minDomains=0)),
+            "defaultConstraints[0].minDomains: Invalid value: 0: must be greater than zero",
+        ),
+        "minDomains with ScheduleAnyway": row(
+            make_args(make_constraint(1, "zone", ANYWAY, minDomains=3)),
+            "defaultConstraints[0].minDomains: Invalid value: 3: can only use minDomains if "
+            "whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway",
+        ),
+        "node policies": row(
+            make_args(make_constraint(1, "zone", ANYWAY, nodeAffinityPolicy="Honor", nodeTaintsPolicy="Ignore")), ""
+        ),
+        "node policies that pods may not have": row(
+            make_args(make_constraint(1, "zone", ANYWAY, nodeAffinityPolicy="honor", nodeTaintsPolicy="")),
+            "defaultConstraints[0].nodeAffinityPolicy: "
+            'Unsupported value: "honor": supported values: "Honor", "Ignore"\n'
+            'defaultConstraints[0].nodeTaintsPolicy: Unsupported value: "": '
+            'supported values: "Honor", "Ignore"',
+        ),
+    },
 )
-def test_S4_validate_pod_topology_spread_args(args: PodTopologySpreadArgs, errors: Sequence[str]) -> None:
-    assert validate_pod_topology_spread_args(args, "args") == tuple(errors)
+def test_S4_validate_pod_topology_spread_args(args: PodTopologySpreadArgs, errors: str) -> None:
+    expected = tuple(f"args.{error}" for error in errors.splitlines())
+    assert validate_pod_topology_spread_args(args, "args") == expected
 
 
-@pytest.mark.parametrize(
-    ("constraint", "errors"),
-    [
-        pytest.param(make_constraint(1, "zone", DO_NOT, minDomains=3), [], id="minDomains"),
-        pytest.param(
-            make_constraint(1, "zone", DO_NOT, minDomains=0),
-            ["args.defaultConstraints[0].minDomains: Invalid value: 0: must be greater than zero"],
-            id="minDomains of zero",
-        ),
-        pytest.param(
-            make_constraint(1, "zone", ANYWAY, minDomains=3),
-            [
-                (
-                    "args.defaultConstraints[0].minDomains: Invalid value: 3: can only use minDomains if "
-                    "whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway"
-                )
-            ],
-            id="minDomains with ScheduleAnyway",
-        ),
-        pytest.param(
-            make_constraint(1, "zone", ANYWAY, nodeAffinityPolicy="Honor", nodeTaintsPolicy="Ignore"),
-            [],
-            id="node policies",
-        ),
-        pytest.param(
-            make_constraint(1, "zone", ANYWAY, nodeAffinityPolicy="honor", nodeTaintsPolicy=""),
-            [
-                (
-                    "args.defaultConstraints[0].nodeAffinityPolicy: "
-                    'Unsupported value: "honor": supported values: "Honor", "Ignore"'
-                ),
-                (
-                    'args.defaultConstraints[0].nodeTaintsPolicy: Unsupported value: "": '
-                    'supported values: "Honor", "Ignore"'
-                ),
-            ],
-            id="node policies that pods may not have",
-        ),
-    ],
-)
-def test_S4_constraints_that_no_pod_may_have_are_refused(
-    constraint: TopologySpreadConstraint, errors: Sequence[str]
-) -> None:
-    assert validate_pod_topology_spread_args(make_args(constraint), "args") == tuple(errors)
-
-
-@pytest.mark.parametrize(
-    ("args", "expected"),
-    [
-        pytest.param(
+@table(
+    "args, expected",
+    {
+        "System, as nothing was configured": row(
             PodTopologySpreadArgs(),
             (
                 make_constraint(3, "kubernetes.io/hostname", ANYWAY),
                 make_constraint(5, "topology.kubernetes.io/zone", ANYWAY),
             ),
-            id="System, as nothing was configured",
         ),
-        pytest.param(make_args(), (), id="List without constraints"),
-        pytest.param(
-            make_args(make_constraint(1, "zone", DO_NOT)), (make_constraint(1, "zone", DO_NOT),), id="List with its own"
-        ),
-    ],
+        "List without constraints": row(make_args(), ()),
+        "List with its own": row(make_args(make_constraint(1, "zone", DO_NOT)), (make_constraint(1, "zone", DO_NOT),)),
+    },
 )
 def test_S4_constraints_in_force(args: PodTopologySpreadArgs, expected: tuple[TopologySpreadConstraint, ...]) -> None:
     assert args.constraints == expected

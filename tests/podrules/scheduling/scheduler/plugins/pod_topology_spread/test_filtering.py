@@ -25,10 +25,13 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import 
 )
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.plugin import PodTopologySpread
 from tests.objects import make_pod
-from tests.podrules.scheduling.scheduler.plugins.building_nodes import node_of
+from tests.podrules.scheduling.scheduler.plugins.building_nodes import Json, make_requirement, node_of, requiring
 from tests.podrules.scheduling.scheduler.plugins.building_spread import (
+    AFFINE_TO_FOO,
     BAR,
+    DELETED,
     FOO,
+    ON_FOO,
     anyway,
     hard,
     labelled,
@@ -38,39 +41,22 @@ from tests.podrules.scheduling.scheduler.plugins.building_spread import (
     spread_nodes,
     spread_pods,
 )
+from tests.table import row, table
 
 PLUGIN = PodTopologySpread()
 NOT_MATCH = "node(s) didn't match pod topology spread constraints"
 ONES = {"S": Code.SUCCESS, "U": Code.UNSCHEDULABLE, "X": Code.UNSCHEDULABLE_AND_UNRESOLVABLE}
 ABXY = spread_nodes("abxy")
 SPREAD_2103 = spread_pods(a="foo foo", b="foo", y="foo foo foo")
-ON_FOO = {"nodeSelector": {"foo": ""}}
-AFFINE_TO_FOO = {
-    "affinity": {
-        "nodeAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": {
-                "nodeSelectorTerms": [{"matchExpressions": [{"key": "foo", "operator": "In", "values": [""]}]}]
-            }
-        }
-    }
-}
 FOO_NODES = [*(spread_node(letter, more="foo") for letter in "abx"), spread_node("y")]
-TAINTED_Y = [*(spread_node(letter, more="foo") for letter in "abx"), spread_node("y", tainted=True)]
-FOO_BUT_B = [
-    spread_node("a", more="foo"),
-    spread_node("b"),
-    spread_node("x", more="foo"),
-    spread_node("y", more="foo", tainted=True),
-]
+TAINTED_Y = [*FOO_NODES[:3], spread_node("y", tainted=True)]
+FOO_BUT_B = [FOO_NODES[0], spread_node("b"), FOO_NODES[2], spread_node("y", more="foo", tainted=True)]
 ONE_EACH_ABY = spread_pods(a="foo", b="foo", y="foo")
 
 
-def affine(operator: str, *nodes: str) -> dict[str, object]:
+def affine(operator: str, *nodes: str) -> Json:
     """A pod's spec with node affinity to the label ``node``."""
-    term = {"matchExpressions": [{"key": "node", "operator": operator, "values": list(nodes)}]}
-    return {
-        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
-    }
+    return requiring([make_requirement("node", operator, *nodes)])
 
 
 def state_of(context: CycleContext) -> SpreadState:
@@ -84,14 +70,12 @@ def codes_of(context: CycleContext) -> list[Code]:
     return [Code(int(code)) for code in PLUGIN.filter(context, state_of(context)).codes]
 
 
-@pytest.mark.parametrize(
-    ("pod", "nodes", "pods", "expected"),
-    [
-        pytest.param(make_incoming(hard(1, "zone")), ABXY, [], "SSSS", id="no existing pods"),
-        pytest.param(
-            make_incoming(hard(1, "zone", BAR)), ABXY, [], "SSSS", id="no existing pods, pod doesn't match itself"
-        ),
-        pytest.param(
+@table(
+    "pod, nodes, pods, expected",
+    {
+        "no existing pods": row(make_incoming(hard(1, "zone")), ABXY, [], "SSSS"),
+        "no existing pods, pod doesn't match itself": row(make_incoming(hard(1, "zone", BAR)), ABXY, [], "SSSS"),
+        "existing pods in a different namespace do not count": row(
             make_incoming(hard(1, "zone")),
             ABXY,
             [
@@ -100,259 +84,165 @@ def codes_of(context: CycleContext) -> list[Code]:
                 *spread_pods(x="foo", y="foo"),
             ],
             "SSUU",
-            id="existing pods in a different namespace do not count",
         ),
-        pytest.param(
-            make_incoming(hard(1, "zone", None)),
-            ABXY,
-            spread_pods(x="foo", y="foo"),
-            "SSSS",
-            id="existing pods do not match null selector",
+        "existing pods do not match null selector": row(
+            make_incoming(hard(1, "zone", None)), ABXY, spread_pods(x="foo", y="foo"), "SSSS"
         ),
-        pytest.param(
-            make_incoming(hard(1, "zone")),
-            ABXY,
-            SPREAD_2103,
-            "SSSS",
-            id="pods spread across zones as 3/3, all nodes fit",
+        "pods spread across zones as 3/3, all nodes fit": row(
+            make_incoming(hard(1, "zone")), ABXY, SPREAD_2103, "SSSS"
         ),
-        pytest.param(
+        "pods spread across zones as 1/2 due to absence of label 'zone' on node-b": row(
             make_incoming(hard(1, "zone")),
             [spread_node("a"), spread_node("b", without=["zone"]), *spread_nodes("xy")],
             spread_pods(a="foo", b="foo", x="foo", y="foo"),
             "SXUU",
-            id="pods spread across zones as 1/2 due to absence of label 'zone' on node-b",
         ),
-        pytest.param(
-            make_incoming(hard(1, "rack")),
-            spread_nodes("ax"),
-            [],
-            "XX",
-            id="pod cannot be scheduled as all nodes don't have label 'rack'",
+        "pod cannot be scheduled as all nodes don't have label 'rack'": row(
+            make_incoming(hard(1, "rack")), spread_nodes("ax"), [], "XX"
         ),
-        pytest.param(
-            make_incoming(hard(1, "node")),
-            ABXY,
-            SPREAD_2103,
-            "UUSU",
-            id="pods spread across nodes as 2/1/0/3, only node-x fits",
+        "pods spread across nodes as 2/1/0/3, only node-x fits": row(
+            make_incoming(hard(1, "node")), ABXY, SPREAD_2103, "UUSU"
         ),
-        pytest.param(
-            make_incoming(hard(2, "node")),
-            ABXY,
-            SPREAD_2103,
-            "USSU",
-            id="pods spread across nodes as 2/1/0/3, maxSkew is 2, node-b and node-x fit",
+        "pods spread across nodes as 2/1/0/3, maxSkew is 2, node-b and node-x fit": row(
+            make_incoming(hard(2, "node")), ABXY, SPREAD_2103, "USSU"
         ),
-        pytest.param(
-            make_incoming(hard(1, "node"), labels="bar"),
-            ABXY,
-            SPREAD_2103,
-            "USSU",
-            id="pods spread across nodes as 2/1/0/3, but pod doesn't match itself",
+        "pods spread across nodes as 2/1/0/3, but pod doesn't match itself": row(
+            make_incoming(hard(1, "node"), labels="bar"), ABXY, SPREAD_2103, "USSU"
         ),
-        pytest.param(
-            make_incoming(hard(1, "node"), spec=affine("In", "node-a", "node-y")),
-            ABXY,
-            SPREAD_2103,
-            "SSSU",
-            id="incoming pod has nodeAffinity, pods spread as 2/~1~/~0~/3, hence node-a fits",
+        "incoming pod has nodeAffinity, pods spread as 2/~1~/~0~/3, hence node-a fits": row(
+            make_incoming(hard(1, "node"), spec=affine("In", "node-a", "node-y")), ABXY, SPREAD_2103, "SSSU"
         ),
-        pytest.param(
+        "terminating Pods should be excluded": row(
             make_incoming(hard(1, "node")),
             spread_nodes("ab"),
-            [
-                make_pod(
-                    "p-a",
-                    labels=labelled("foo"),
-                    metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"},
-                    nodeName="node-a",
-                ),
-                *spread_pods(b="foo"),
-            ],
+            [make_pod("p-a", labels=labelled("foo"), metadata=DELETED, nodeName="node-a"), *spread_pods(b="foo")],
             "SU",
-            id="terminating Pods should be excluded",
         ),
-        pytest.param(
+        "incoming pod has nodeAffinity, pods spread as 0/~2~/0/1, hence node-a fits": row(
             make_incoming(hard(1, "zone"), spec=affine("NotIn", "node-b")),
             ABXY,
             spread_pods(b="foo foo", y="foo"),
             "SSUU",
-            id="incoming pod has nodeAffinity, pods spread as 0/~2~/0/1, hence node-a fits",
         ),
-        pytest.param(
+        "2/2/1, maxSkew is 2, and the number of domains < minDomains, then the third node fits": row(
             make_incoming(hard(2, "node", minDomains=4)),
             spread_nodes("abc"),
             spread_pods(a="foo foo", b="foo foo", c="foo"),
             "UUS",
-            id="2/2/1, maxSkew is 2, and the number of domains < minDomains, then the third node fits",
         ),
-        pytest.param(
+        "2/2/1, maxSkew is 2, and the number of domains > minDomains, then the all nodes fit": row(
             make_incoming(hard(2, "node", minDomains=2)),
             spread_nodes("abc"),
             spread_pods(a="foo foo", b="foo foo", c="foo"),
             "SSS",
-            id="2/2/1, maxSkew is 2, and the number of domains > minDomains, then the all nodes fit",
         ),
-        pytest.param(
-            make_incoming(hard(2, "zone", minDomains=3)),
-            ABXY,
-            ONE_EACH_ABY,
-            "UUSS",
-            id="zone 2/1, maxSkew is 2 and the number of domains < minDomains, then the third and fourth nodes fit",
+        "zone 2/1, maxSkew is 2 and the number of domains < minDomains, then the third and fourth nodes fit": row(
+            make_incoming(hard(2, "zone", minDomains=3)), ABXY, ONE_EACH_ABY, "UUSS"
         ),
-        pytest.param(
-            make_incoming(hard(2, "zone", minDomains=1)),
-            ABXY,
-            ONE_EACH_ABY,
-            "SSSS",
-            id="zone 2/1, maxSkew is 2 and the number of domains > minDomains, then the all nodes fit",
+        "zone 2/1, maxSkew is 2 and the number of domains > minDomains, then the all nodes fit": row(
+            make_incoming(hard(2, "zone", minDomains=1)), ABXY, ONE_EACH_ABY, "SSSS"
         ),
-        pytest.param(
-            make_incoming(hard(1, "node"), spec=ON_FOO),
-            FOO_NODES,
-            ONE_EACH_ABY,
-            "UUSS",
-            id="NodeAffinityPolicy honored with labelSelectors",
+        "NodeAffinityPolicy honored with labelSelectors": row(
+            make_incoming(hard(1, "node"), spec=ON_FOO), FOO_NODES, ONE_EACH_ABY, "UUSS"
         ),
-        pytest.param(
-            make_incoming(hard(1, "node", nodeAffinityPolicy="Ignore"), spec=ON_FOO),
-            FOO_NODES,
-            ONE_EACH_ABY,
-            "UUSU",
-            id="NodeAffinityPolicy ignored with labelSelectors",
+        "NodeAffinityPolicy ignored with labelSelectors": row(
+            make_incoming(hard(1, "node", nodeAffinityPolicy="Ignore"), spec=ON_FOO), FOO_NODES, ONE_EACH_ABY, "UUSU"
         ),
-        pytest.param(
-            make_incoming(hard(1, "node"), spec=AFFINE_TO_FOO),
-            FOO_NODES,
-            ONE_EACH_ABY,
-            "UUSS",
-            id="NodeAffinityPolicy honored with nodeAffinity",
+        "NodeAffinityPolicy honored with nodeAffinity": row(
+            make_incoming(hard(1, "node"), spec=AFFINE_TO_FOO), FOO_NODES, ONE_EACH_ABY, "UUSS"
         ),
-        pytest.param(
+        "NodeAffinityPolicy ignored with nodeAffinity": row(
             make_incoming(hard(1, "node", nodeAffinityPolicy="Ignore"), spec=AFFINE_TO_FOO),
             FOO_NODES,
             ONE_EACH_ABY,
             "UUSU",
-            id="NodeAffinityPolicy ignored with nodeAffinity",
         ),
-        pytest.param(
-            make_incoming(hard(1, "node", nodeTaintsPolicy="Honor")),
-            TAINTED_Y,
-            ONE_EACH_ABY,
-            "UUSS",
-            id="NodeTaintsPolicy honored",
+        "NodeTaintsPolicy honored": row(
+            make_incoming(hard(1, "node", nodeTaintsPolicy="Honor")), TAINTED_Y, ONE_EACH_ABY, "UUSS"
         ),
-        pytest.param(make_incoming(hard(1, "node")), TAINTED_Y, ONE_EACH_ABY, "UUSU", id="NodeTaintsPolicy ignored"),
-    ],
-)
-def test_single_constraint(pod: Pod, nodes: Sequence[Node], pods: Sequence[Pod], expected: str) -> None:
-    assert codes_of(make_spread_cycle(pod, nodes, pods)) == [ONES[letter] for letter in expected]
-
-
-@pytest.mark.parametrize(
-    ("pod", "nodes", "pods", "expected"),
-    [
-        pytest.param(
-            make_incoming(hard(1, "zone"), hard(1, "node")),
-            ABXY,
-            SPREAD_2103,
-            "UUSU",
-            id="two Constraints on zone and node, spreads = [3/3, 2/1/0/3]",
+        "NodeTaintsPolicy ignored": row(make_incoming(hard(1, "node")), TAINTED_Y, ONE_EACH_ABY, "UUSU"),
+        "two Constraints on zone and node, spreads = [3/3, 2/1/0/3]": row(
+            make_incoming(hard(1, "zone"), hard(1, "node")), ABXY, SPREAD_2103, "UUSU"
         ),
-        pytest.param(
+        "two Constraints on zone and node, spreads = [3/4, 2/1/0/4]": row(
             make_incoming(hard(1, "zone"), hard(1, "node")),
             ABXY,
             spread_pods(a="foo foo", b="foo", y="foo foo foo foo"),
             "UUUU",
-            id="two Constraints on zone and node, spreads = [3/4, 2/1/0/4]",
         ),
-        pytest.param(
+        "Constraints hold different labelSelectors, spreads = [1/0, 1/0/0/1]": row(
             make_incoming(hard(1, "zone"), hard(1, "node", BAR), labels="foo+bar"),
             ABXY,
             spread_pods(a="foo", y="bar"),
             "UUSU",
-            id="Constraints hold different labelSelectors, spreads = [1/0, 1/0/0/1]",
         ),
-        pytest.param(
+        "Constraints hold different labelSelectors, spreads = [1/0, 0/0/1/1]": row(
             make_incoming(hard(1, "zone"), hard(1, "node", BAR), labels="foo+bar"),
             ABXY,
             spread_pods(a="foo", x="bar", y="bar"),
             "UUUU",
-            id="Constraints hold different labelSelectors, spreads = [1/0, 0/0/1/1]",
         ),
-        pytest.param(
+        "Constraints hold different labelSelectors, spreads = [2/3, 1/0/0/1]": row(
             make_incoming(hard(1, "zone"), hard(1, "node", BAR), labels="foo+bar"),
             ABXY,
             spread_pods(a="foo foo+bar", y="foo foo+bar foo"),
             "USUU",
-            id="Constraints hold different labelSelectors, spreads = [2/3, 1/0/0/1]",
         ),
-        pytest.param(
+        "Constraints hold different labelSelectors but pod doesn't match itself on 'zone' constraint": row(
             make_incoming(hard(1, "zone"), hard(1, "node", BAR), labels="bar"),
             ABXY,
             spread_pods(a="foo", x="bar", y="bar"),
             "SSUU",
-            id="Constraints hold different labelSelectors but pod doesn't match itself on 'zone' constraint",
         ),
-        pytest.param(
+        "two Constraints on zone and node, absence of label 'node' on node-x, spreads = [1/1, 1/0/0/1]": row(
             make_incoming(hard(1, "zone"), hard(1, "node")),
             [*spread_nodes("ab"), spread_node("x", without=["node"]), spread_node("y")],
             spread_pods(a="foo", y="foo"),
             "USXU",
-            id="two Constraints on zone and node, absence of label 'node' on node-x, spreads = [1/1, 1/0/0/1]",
         ),
-        pytest.param(
+        "two node inclusion Constraints, zone: honor/ignore, node: ignore/ignore": row(
             make_incoming(hard(1, "zone"), hard(1, "node", nodeAffinityPolicy="Ignore"), spec=ON_FOO),
             FOO_NODES,
             ONE_EACH_ABY,
             "UUSU",
-            id="two node inclusion Constraints, zone: honor/ignore, node: ignore/ignore",
         ),
-        pytest.param(
-            make_incoming(hard(1, "zone", nodeTaintsPolicy="Honor"), hard(1, "node")),
-            TAINTED_Y,
-            ONE_EACH_ABY,
-            "UUSU",
-            id="two node inclusion Constraints, zone: honor/honor, node: honor/ignore",
+        "two node inclusion Constraints, zone: honor/honor, node: honor/ignore": row(
+            make_incoming(hard(1, "zone", nodeTaintsPolicy="Honor"), hard(1, "node")), TAINTED_Y, ONE_EACH_ABY, "UUSU"
         ),
-        pytest.param(
-            make_incoming(hard(1, "zone"), hard(1, "node"), spec=ON_FOO),
-            FOO_BUT_B,
-            ONE_EACH_ABY,
-            "USSU",
-            id="two node inclusion Constraints, zone: honor/ignore, node: honor/ignore",
+        "two node inclusion Constraints, zone: honor/ignore, node: honor/ignore": row(
+            make_incoming(hard(1, "zone"), hard(1, "node"), spec=ON_FOO), FOO_BUT_B, ONE_EACH_ABY, "USSU"
         ),
-        pytest.param(
+        "two node inclusion Constraints, zone: honor/honor, node: ignore/ignore": row(
             make_incoming(
                 hard(1, "zone", nodeTaintsPolicy="Honor"), hard(1, "node", nodeAffinityPolicy="Ignore"), spec=ON_FOO
             ),
             FOO_BUT_B,
             ONE_EACH_ABY,
             "UUSU",
-            id="two node inclusion Constraints, zone: honor/honor, node: ignore/ignore",
         ),
-        pytest.param(
+        "two Constraints on zone, spreads = [3/3, 2/1]": row(
             make_incoming(hard(1, "zone", BAR), hard(1, "zone"), labels="foo+bar"),
             ABXY,
             spread_pods(a="foo+bar foo", b="foo+bar", y="foo foo+bar foo"),
             "UUSS",
-            id="two Constraints on zone, spreads = [3/3, 2/1]",
         ),
-        pytest.param(
+        "two Constraints on zone, spreads = [3/4, 2/1]": row(
             make_incoming(hard(1, "zone", BAR), hard(1, "zone"), labels="foo+bar"),
             ABXY,
             spread_pods(a="foo+bar foo", b="foo+bar", y="foo foo+bar foo foo"),
             "UUUU",
-            id="two Constraints on zone, spreads = [3/4, 2/1]",
         ),
-    ],
+    },
 )
-def test_multiple_constraints(pod: Pod, nodes: Sequence[Node], pods: Sequence[Pod], expected: str) -> None:
+def test_constraints(pod: Pod, nodes: Sequence[Node], pods: Sequence[Pod], expected: str) -> None:
     assert codes_of(make_spread_cycle(pod, nodes, pods)) == [ONES[letter] for letter in expected]
 
 
-def counts(state: SpreadState) -> list[tuple[dict[str, int], int]]:
+Change = Callable[[SpreadState, Pod, Pod, int], SpreadState]
+Count = tuple[dict[str, int], int]
+
+
+def counts(state: SpreadState) -> list[Count]:
     """For each constraint the matching pods of each domain, and the global minimum."""
     return [
         ({domain.value: domain.matching for domain in domains(spread)}, spread.min_match_num)
@@ -366,134 +256,106 @@ BOTH = make_incoming(hard(1, "zone"), hard(1, "node"))
 BY_BAR = make_incoming(hard(1, "zone"), hard(1, "node", BAR), labels="foo+bar")
 
 
-@pytest.mark.parametrize(
-    ("preemptor", "added", "pods", "nodes", "expected"),
-    [
-        pytest.param(
-            NODE,
-            spread_pods(a="foo"),
-            [],
-            "ab",
-            [({"node-a": 1, "node-b": 0}, 0)],
-            id="node a and b both impact current min match",
+@table(
+    "change, preemptor, changed, pods, nodes, expected",
+    {
+        "node a and b both impact current min match": row(
+            add_pod, NODE, spread_pods(a="foo"), [], "ab", [({"node-a": 1, "node-b": 0}, 0)]
         ),
-        pytest.param(
-            NODE,
-            spread_pods(a="foo"),
-            spread_pods(b="foo"),
-            "ab",
-            [({"node-a": 1, "node-b": 1}, 1)],
-            id="only node a impacts current min match",
+        "only node a impacts current min match": row(
+            add_pod, NODE, spread_pods(a="foo"), spread_pods(b="foo"), "ab", [({"node-a": 1, "node-b": 1}, 1)]
         ),
-        pytest.param(
+        "add a pod in a different namespace doesn't change topologyKeyToMinPodsMap": row(
+            add_pod,
             NODE,
             [make_pod(namespace="ns1", labels=labelled("foo"), nodeName="node-a")],
             spread_pods(b="foo"),
             "ab",
             [({"node-a": 0, "node-b": 1}, 0)],
-            id="add a pod in a different namespace doesn't change topologyKeyToMinPodsMap",
         ),
-        pytest.param(
-            NODE,
-            spread_pods(b="foo"),
-            spread_pods(b="foo"),
-            "ab",
-            [({"node-a": 0, "node-b": 2}, 0)],
-            id="add pod on non-critical node won't trigger re-calculation",
+        "add pod on non-critical node won't trigger re-calculation": row(
+            add_pod, NODE, spread_pods(b="foo"), spread_pods(b="foo"), "ab", [({"node-a": 0, "node-b": 2}, 0)]
         ),
-        pytest.param(
+        "node a and x both impact topologyKeyToMinPodsMap on zone and node": row(
+            add_pod,
             BOTH,
             spread_pods(a="foo"),
             [],
             "ax",
             [({"zone1": 1, "zone2": 0}, 0), ({"node-a": 1, "node-x": 0}, 0)],
-            id="node a and x both impact topologyKeyToMinPodsMap on zone and node",
         ),
-        pytest.param(
+        "only node a impacts topologyKeyToMinPodsMap on zone and node": row(
+            add_pod,
             BOTH,
             spread_pods(a="foo"),
             spread_pods(x="foo"),
             "ax",
             [({"zone1": 1, "zone2": 1}, 1), ({"node-a": 1, "node-x": 1}, 1)],
-            id="only node a impacts topologyKeyToMinPodsMap on zone and node",
         ),
-        pytest.param(
+        "node a impacts topologyKeyToMinPodsMap on node, node x impacts topologyKeyToMinPodsMap on zone": row(
+            add_pod,
             BOTH,
             spread_pods(a="foo"),
             spread_pods(b="foo foo", x="foo"),
             "abx",
             [({"zone1": 3, "zone2": 1}, 1), ({"node-a": 1, "node-b": 2, "node-x": 1}, 1)],
-            id="node a impacts topologyKeyToMinPodsMap on node, node x impacts topologyKeyToMinPodsMap on zone",
         ),
-        pytest.param(
+        "different labelSelectors, node a impacts topologyKeyToMinPodsMap on zone": row(
+            add_pod,
             BY_BAR,
             spread_pods(a="foo"),
             spread_pods(b="foo+bar", x="foo+bar bar"),
             "abx",
             [({"zone1": 2, "zone2": 1}, 1), ({"node-a": 0, "node-b": 1, "node-x": 2}, 0)],
-            id="different labelSelectors, node a impacts topologyKeyToMinPodsMap on zone",
         ),
-        pytest.param(
+        "different labelSelectors, node a impacts topologyKeyToMinPodsMap on both zone and node": row(
+            add_pod,
             BY_BAR,
             spread_pods(a="foo+bar"),
             spread_pods(b="bar", x="foo+bar bar"),
             "abx",
             [({"zone1": 1, "zone2": 1}, 1), ({"node-a": 1, "node-b": 1, "node-x": 2}, 1)],
-            id="different labelSelectors, node a impacts topologyKeyToMinPodsMap on both zone and node",
         ),
-    ],
-)
-def test_add_pod(
-    preemptor: Pod, added: Sequence[Pod], pods: Sequence[Pod], nodes: str, expected: list[tuple[dict[str, int], int]]
-) -> None:
-    context = make_spread_cycle(preemptor, spread_nodes(nodes), pods)
-    row = context.table.index[added[0].spec.node_name]
-    assert counts(add_pod(state_of(context), preemptor, added[0], row)) == expected
-
-
-@pytest.mark.parametrize(
-    ("preemptor", "removed", "pods", "nodes", "expected"),
-    [
-        pytest.param(
+        "one spreadConstraint on zone, topologyKeyToMinPodsMap unchanged": row(
+            remove_pod,
             ZONE,
             spread_pods(a="foo"),
             spread_pods(a="foo", b="foo", x="foo"),
             "abx",
             [({"zone1": 1, "zone2": 1}, 1)],
-            id="one spreadConstraint on zone, topologyKeyToMinPodsMap unchanged",
         ),
-        pytest.param(
+        "one spreadConstraint on node, topologyKeyToMinPodsMap changed": row(
+            remove_pod,
             ZONE,
             spread_pods(a="foo"),
             spread_pods(a="foo", b="foo", x="foo", y="foo"),
             "abxy",
             [({"zone1": 1, "zone2": 2}, 1)],
-            id="one spreadConstraint on node, topologyKeyToMinPodsMap changed",
         ),
-        pytest.param(
+        "delete an irrelevant pod won't help": row(
+            remove_pod,
             ZONE,
             spread_pods(a="bar"),
             spread_pods(a="bar foo", b="foo", x="foo", y="foo"),
             "abxy",
             [({"zone1": 2, "zone2": 2}, 2)],
-            id="delete an irrelevant pod won't help",
         ),
-        pytest.param(
+        "two spreadConstraints": row(
+            remove_pod,
             BOTH,
             spread_pods(x="foo"),
             spread_pods(a="foo foo", b="foo", x="foo foo"),
             "abx",
             [({"zone1": 3, "zone2": 1}, 1), ({"node-a": 2, "node-b": 1, "node-x": 1}, 1)],
-            id="two spreadConstraints",
         ),
-    ],
+    },
 )
-def test_remove_pod(
-    preemptor: Pod, removed: Sequence[Pod], pods: Sequence[Pod], nodes: str, expected: list[tuple[dict[str, int], int]]
+def test_changed_pod(
+    change: Change, preemptor: Pod, changed: Sequence[Pod], pods: Sequence[Pod], nodes: str, expected: Sequence[Count]
 ) -> None:
     context = make_spread_cycle(preemptor, spread_nodes(nodes), pods)
-    row = context.table.index[removed[0].spec.node_name]
-    assert counts(remove_pod(state_of(context), preemptor, removed[0], row)) == expected
+    row = context.table.index[changed[0].spec.node_name]
+    assert counts(change(state_of(context), preemptor, changed[0], row)) == expected
 
 
 def test_remove_pod_of_uncounted_node_changes_nothing() -> None:
@@ -503,22 +365,18 @@ def test_remove_pod_of_uncounted_node_changes_nothing() -> None:
     assert counts(state) == [({"node-b": 1}, 1)]
 
 
-@pytest.mark.parametrize(
-    ("preemptor", "node_b"),
-    [
-        pytest.param(
-            make_incoming(hard(1, "zone"), spec=affine("NotIn", "node-b")),
-            spread_node("b"),
-            id="outside the pod's affinity, in a domain that other nodes have too",
+@table(
+    "preemptor, node_b",
+    {
+        "outside the pod's affinity, in a domain that other nodes have too": row(
+            make_incoming(hard(1, "zone"), spec=affine("NotIn", "node-b")), spread_node("b")
         ),
-        pytest.param(BOTH, spread_node("b", without=["node"]), id="without the key of another constraint"),
-        pytest.param(BOTH, spread_node("b", without=["zone", "node"]), id="without any key"),
-    ],
+        "without the key of another constraint": row(BOTH, spread_node("b", without=["node"])),
+        "without any key": row(BOTH, spread_node("b", without=["zone", "node"])),
+    },
 )
 @pytest.mark.parametrize("change", [add_pod, remove_pod])
-def test_pod_on_a_node_that_does_not_count_changes_no_domain(
-    preemptor: Pod, node_b: Node, change: Callable[[SpreadState, Pod, Pod, int], SpreadState]
-) -> None:
+def test_pod_on_a_node_that_does_not_count_changes_no_domain(preemptor: Pod, node_b: Node, change: Change) -> None:
     nodes = [spread_node("a"), node_b, spread_node("x")]
     context = make_spread_cycle(preemptor, nodes, spread_pods(a="foo", b="foo", x="foo"))
     state = state_of(context)
@@ -592,7 +450,7 @@ def test_S2_numbers_of_a_node() -> None:
 
 def test_S2_terminating_and_foreign_pods_are_not_counted() -> None:
     pods = [
-        make_pod(labels=labelled("foo"), metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}, nodeName="node-a"),
+        make_pod(labels=labelled("foo"), metadata=DELETED, nodeName="node-a"),
         make_pod(namespace="other", labels=labelled("foo"), nodeName="node-a"),
         make_pod(labels=labelled("foo"), nodeName="node-a"),
     ]
@@ -628,13 +486,13 @@ def fitting(context: CycleContext) -> list[str]:
     return [name for name, code in zip(context.table.names, codes_of(context), strict=True) if code is Code.SUCCESS]
 
 
-@pytest.mark.parametrize(
-    ("keys", "expected"),
-    [
-        pytest.param(["zone"], ["node3", "node4"], id="by zone leaves zoneB"),
-        pytest.param(["node"], ["node4"], id="by node leaves node4"),
-        pytest.param(["zone", "node"], ["node4"], id="both leave node4"),
-    ],
+@table(
+    "keys, expected",
+    {
+        "by zone leaves zoneB": row(["zone"], ["node3", "node4"]),
+        "by node leaves node4": row(["node"], ["node4"]),
+        "both leave node4": row(["zone", "node"], ["node4"]),
+    },
 )
 def test_S3_constraints_are_anded(keys: list[str], expected: list[str]) -> None:
     pod = make_incoming(*(hard(1, key, BY_FOO_BAR) for key in keys))
@@ -680,11 +538,7 @@ def test_S5_reasons_and_codes() -> None:
     nodes = [spread_node("a"), spread_node("b", without=["zone"]), spread_node("x")]
     context = make_spread_cycle(make_incoming(hard(1, "zone")), nodes, spread_pods(a="foo"))
     verdicts = PLUGIN.filter(context, state_of(context))
-    assert [verdicts.reasons(row) for row in range(3)] == [
-        (NOT_MATCH,),
-        (f"{NOT_MATCH} (missing required label)",),
-        (),
-    ]
+    assert [verdicts.reasons(row) for row in range(3)] == [(NOT_MATCH,), (f"{NOT_MATCH} (missing required label)",), ()]
     assert list(verdicts.codes) == [Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.SUCCESS]
 
 

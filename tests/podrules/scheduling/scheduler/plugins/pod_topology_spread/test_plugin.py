@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import PodTopologySpreadArgs
@@ -16,6 +14,7 @@ from tests.podrules.scheduling.scheduler.plugins.building_spread import (
     make_spread_cycle,
     spread_nodes,
 )
+from tests.table import row, table
 
 PLUGIN = PodTopologySpread()
 SERVED = make_pod("p", labels={"foo": "bar", "baz": "kar"})
@@ -29,34 +28,28 @@ DEFAULTS = PodTopologySpreadArgs(
 )
 
 
-@pytest.mark.parametrize(
-    ("pod", "service", "args", "expected"),
-    [
-        pytest.param(
+@table(
+    "pod, service, args, expected",
+    {
+        "default constraints and a service": row(
             SERVED,
             {"foo": "bar"},
             DEFAULTS,
             [("defaultConstraints[0]", "foo=bar"), ("defaultConstraints[2]", "foo=bar")],
-            id="default constraints and a service",
         ),
-        pytest.param(SERVED, {"baz": "kep"}, DEFAULTS, [], id="default constraints and a service that doesn't match"),
-        pytest.param(
-            make_incoming(hard(1, "zone")),
-            {"foo": ""},
-            DEFAULTS,
-            [("spec.topologySpreadConstraints[0]", "foo")],
-            id="default constraints and a service, but pod has constraints",
+        "default constraints and a service that doesn't match": row(SERVED, {"baz": "kep"}, DEFAULTS, []),
+        "default constraints and a service, but pod has constraints": row(
+            make_incoming(hard(1, "zone")), {"foo": ""}, DEFAULTS, [("spec.topologySpreadConstraints[0]", "foo")]
         ),
-        pytest.param(
+        "default soft constraints and a service": row(
             SERVED,
             {"foo": "bar"},
             PodTopologySpreadArgs(default_constraints=(anyway(2, "zone", None),), defaulting_type="List"),
             [],
-            id="default soft constraints and a service",
         ),
-        pytest.param(SERVED, {"foo": "bar"}, None, [], id="system defaults filter nothing"),
-        pytest.param(make_incoming(anyway(1, "zone")), {"foo": ""}, DEFAULTS, [], id="skip if not specified"),
-    ],
+        "system defaults filter nothing": row(SERVED, {"foo": "bar"}, None, []),
+        "skip if not specified": row(make_incoming(anyway(1, "zone")), {"foo": ""}, DEFAULTS, []),
+    },
 )
 def test_pre_filter_constraints(
     pod: Pod, service: dict[str, str], args: PodTopologySpreadArgs | None, expected: list[tuple[str, str]]
@@ -86,10 +79,6 @@ def test_S1_fields_that_are_given_are_kept() -> None:
 
 
 def test_S4_defaults_keep_their_node_policies() -> None:
-    context = make_spread_cycle(
-        SERVED, spread_nodes("ab"), args=DEFAULTS, services=[make_service(selector={"foo": "bar"})]
-    )
-    assert [spread.constraint.node_taints_policy for spread in PLUGIN.pre_filter(context).state.spreads] == [
-        "Ignore",
-        "Honor",
-    ]
+    services = [make_service(selector={"foo": "bar"})]
+    state = PLUGIN.pre_filter(make_spread_cycle(SERVED, spread_nodes("ab"), args=DEFAULTS, services=services)).state
+    assert [spread.constraint.node_taints_policy for spread in state.spreads] == ["Ignore", "Honor"]

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
@@ -22,9 +21,12 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.plugin import (
 from tests.objects import make_pod, make_service, make_workload, raw_owner
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import node_of, scores_of
 from tests.podrules.scheduling.scheduler.plugins.building_spread import (
+    AFFINE_TO_FOO,
     BAR,
+    DELETED,
     FOO,
     HOSTNAME,
+    ON_FOO,
     anyway,
     hard,
     labelled,
@@ -34,6 +36,7 @@ from tests.podrules.scheduling.scheduler.plugins.building_spread import (
     spread_nodes,
     spread_pods,
 )
+from tests.table import row, table
 
 PLUGIN = PodTopologySpread()
 ABXY = spread_nodes("abxy")
@@ -44,19 +47,9 @@ SPREAD_4321 = spread_pods(a="foo foo foo foo", b="foo foo foo", c="foo foo", d="
 SPREAD_4213 = spread_pods(a="foo foo foo foo", b="foo foo", x="foo", y="foo foo foo")
 BOTH = make_incoming(anyway(1, "zone"), anyway(1, HOSTNAME))
 BY_BAR = make_incoming(anyway(1, "zone"), anyway(1, HOSTNAME, BAR), labels="foo+bar")
-ON_FOO = {"nodeSelector": {"foo": ""}}
 FOO_AB = [spread_node("a", more="foo"), spread_node("b", more="foo"), spread_node("c")]
 TAINTED_C = [*spread_nodes("ab"), spread_node("c", tainted=True)]
 SPREAD_211 = spread_pods(a="foo foo", b="foo", c="foo")
-AFFINE_TO_FOO = {
-    "affinity": {
-        "nodeAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": {
-                "nodeSelectorTerms": [{"matchExpressions": [{"key": "foo", "operator": "In", "values": [""]}]}]
-            }
-        }
-    }
-}
 
 
 def state_of(context: CycleContext, rows: Sequence[int]) -> SpreadScoreState:
@@ -66,188 +59,106 @@ def state_of(context: CycleContext, rows: Sequence[int]) -> SpreadScoreState:
     return found.state
 
 
-@pytest.mark.parametrize(
-    ("pod", "nodes", "pods", "feasible", "expected"),
-    [
-        pytest.param(BY_HOST, spread_nodes("ab"), [], 2, [100, 100], id="one constraint on node, no existing pods"),
-        pytest.param(
-            BY_HOST,
-            spread_nodes("ab"),
-            spread_pods(a="foo foo", b="foo"),
-            1,
-            [100],
-            id="one constraint on node, only one node is candidate",
+@table(
+    "pod, nodes, pods, feasible, expected",
+    {
+        "one constraint on node, no existing pods": row(BY_HOST, spread_nodes("ab"), [], 2, [100, 100]),
+        "one constraint on node, only one node is candidate": row(
+            BY_HOST, spread_nodes("ab"), spread_pods(a="foo foo", b="foo"), 1, [100]
         ),
-        pytest.param(
-            BY_HOST,
-            spread_nodes("ab"),
-            spread_pods(a="foo", b="foo"),
-            2,
-            [100, 100],
-            id="one constraint on node, all nodes have the same number of matching pods",
+        "one constraint on node, all nodes have the same number of matching pods": row(
+            BY_HOST, spread_nodes("ab"), spread_pods(a="foo", b="foo"), 2, [100, 100]
         ),
-        pytest.param(
-            BY_HOST, ABCD, SPREAD_2103, 4, [20, 60, 100, 0], id="one constraint on node, all 4 nodes are candidates"
+        "one constraint on node, all 4 nodes are candidates": row(BY_HOST, ABCD, SPREAD_2103, 4, [20, 60, 100, 0]),
+        "one constraint on node, null selector": row(
+            make_incoming(anyway(1, HOSTNAME, None)), ABCD, SPREAD_2103, 4, [100, 100, 100, 100]
         ),
-        pytest.param(
-            make_incoming(anyway(1, HOSTNAME, None)),
-            ABCD,
-            SPREAD_2103,
-            4,
-            [100, 100, 100, 100],
-            id="one constraint on node, null selector",
+        "one constraint on node, all 4 nodes are candidates, maxSkew=2": row(
+            make_incoming(anyway(2, HOSTNAME)), ABCD, SPREAD_2103, 4, [33, 66, 100, 16]
         ),
-        pytest.param(
-            make_incoming(anyway(2, HOSTNAME)),
-            ABCD,
-            SPREAD_2103,
-            4,
-            [33, 66, 100, 16],
-            id="one constraint on node, all 4 nodes are candidates, maxSkew=2",
+        "one constraint on node, all 4 nodes are candidates, maxSkew=3": row(
+            make_incoming(anyway(3, HOSTNAME)), ABCD, SPREAD_4321, 4, [44, 66, 77, 100]
         ),
-        pytest.param(
-            make_incoming(anyway(3, HOSTNAME)),
-            ABCD,
-            SPREAD_4321,
-            4,
-            [44, 66, 77, 100],
-            id="one constraint on node, all 4 nodes are candidates, maxSkew=3",
-        ),
-        pytest.param(
-            BY_HOST, ABXY, SPREAD_4213, 3, [33, 83, 100], id="one constraint on node, 3 out of 4 nodes are candidates"
-        ),
-        pytest.param(
+        "one constraint on node, 3 out of 4 nodes are candidates": row(BY_HOST, ABXY, SPREAD_4213, 3, [33, 83, 100]),
+        "one constraint on node, 3 out of 4 nodes are candidates, one node doesn't match topology key": row(
             BY_HOST,
             [spread_node("a"), spread_node("b", without=[HOSTNAME]), *spread_nodes("xy")],
             SPREAD_4213,
             3,
             [16, 0, 100],
-            id="one constraint on node, 3 out of 4 nodes are candidates, one node doesn't match topology key",
         ),
-        pytest.param(
-            make_incoming(anyway(1, "zone")),
-            ABXY,
-            SPREAD_4213,
-            3,
-            [75, 75, 100],
-            id="one constraint on zone, 3 out of 4 nodes are candidates",
+        "one constraint on zone, 3 out of 4 nodes are candidates": row(
+            make_incoming(anyway(1, "zone")), ABXY, SPREAD_4213, 3, [75, 75, 100]
         ),
-        pytest.param(
+        "two Constraints on zone and node, 2 out of 4 nodes are candidates": row(
             BOTH,
             spread_nodes("axby"),
             spread_pods(a="foo foo", b="foo", x="foo foo", y="foo foo foo foo"),
             2,
             [100, 63],
-            id="two Constraints on zone and node, 2 out of 4 nodes are candidates",
         ),
-        pytest.param(
+        "two Constraints on zone, 2 out of 4 nodes are candidates": row(
             make_incoming(anyway(1, "zone"), anyway(1, "zone", BAR), labels="foo+bar"),
             spread_nodes("axby"),
             spread_pods(a="foo+bar foo", b="foo+bar", y="foo foo+bar foo"),
             2,
             [85, 100],
-            id="two Constraints on zone, 2 out of 4 nodes are candidates",
         ),
-        pytest.param(
-            BY_BAR,
-            ABXY,
-            spread_pods(a="foo", b="foo+bar", y="foo bar"),
-            4,
-            [60, 20, 100, 60],
-            id="two Constraints on zone and node, with different labelSelectors",
+        "two Constraints on zone and node, with different labelSelectors": row(
+            BY_BAR, ABXY, spread_pods(a="foo", b="foo+bar", y="foo bar"), 4, [60, 20, 100, 60]
         ),
-        pytest.param(
-            BY_BAR,
-            ABXY,
-            spread_pods(b="bar", x="foo", y="foo+bar"),
-            4,
-            [100, 60, 40, 0],
-            id="two Constraints on zone and node, with different labelSelectors, some nodes have 0 pods",
+        "two Constraints on zone and node, with different labelSelectors, some nodes have 0 pods": row(
+            BY_BAR, ABXY, spread_pods(b="bar", x="foo", y="foo+bar"), 4, [100, 60, 40, 0]
         ),
-        pytest.param(
-            BY_BAR,
-            ABXY,
-            spread_pods(a="foo", b="foo+bar", y="foo bar"),
-            3,
-            [50, 25, 100],
-            id="two Constraints on zone and node, with different labelSelectors, 3 out of 4 nodes are candidates",
+        "two Constraints on zone and node, with different labelSelectors, 3 out of 4 nodes are candidates": row(
+            BY_BAR, ABXY, spread_pods(a="foo", b="foo+bar", y="foo bar"), 3, [50, 25, 100]
         ),
-        pytest.param(
+        "existing pods in a different namespace do not count": row(
             BY_HOST,
             spread_nodes("ab"),
-            [
-                make_pod(namespace="ns1", labels=labelled("foo"), nodeName="node-a"),
-                *spread_pods(a="foo", b="foo foo"),
-            ],
+            [make_pod(namespace="ns1", labels=labelled("foo"), nodeName="node-a"), *spread_pods(a="foo", b="foo foo")],
             2,
             [100, 33],
-            id="existing pods in a different namespace do not count",
         ),
-        pytest.param(
+        "terminating Pods should be excluded": row(
             BY_HOST,
             spread_nodes("ab"),
-            [
-                make_pod(
-                    labels=labelled("foo"), metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}, nodeName="node-a"
-                ),
-                *spread_pods(b="foo"),
-            ],
+            [make_pod(labels=labelled("foo"), metadata=DELETED, nodeName="node-a"), *spread_pods(b="foo")],
             2,
             [100, 0],
-            id="terminating Pods should be excluded",
         ),
-        pytest.param(
+        "minDomains has no effect when ScheduleAnyway": row(
             make_incoming(anyway(2, "node", minDomains=10)),
             spread_nodes("abc"),
             spread_pods(a="foo foo", b="foo foo", c="foo"),
             3,
             [75, 75, 100],
-            id="minDomains has no effect when ScheduleAnyway",
         ),
-        pytest.param(
-            make_incoming(anyway(1, "node"), spec=ON_FOO),
-            FOO_AB,
-            SPREAD_211,
-            3,
-            [0, 33, 100],
-            id="NodeAffinityPolicy honored with labelSelectors",
+        "NodeAffinityPolicy honored with labelSelectors": row(
+            make_incoming(anyway(1, "node"), spec=ON_FOO), FOO_AB, SPREAD_211, 3, [0, 33, 100]
         ),
-        pytest.param(
+        "NodeAffinityPolicy ignored with labelSelectors": row(
             make_incoming(anyway(1, "node", nodeAffinityPolicy="Ignore"), spec=ON_FOO),
             FOO_AB,
             SPREAD_211,
             3,
             [66, 100, 100],
-            id="NodeAffinityPolicy ignored with labelSelectors",
         ),
-        pytest.param(
-            make_incoming(anyway(1, "node"), spec=AFFINE_TO_FOO),
-            FOO_AB,
-            SPREAD_211,
-            3,
-            [0, 33, 100],
-            id="NodeAffinityPolicy honored with nodeAffinity",
+        "NodeAffinityPolicy honored with nodeAffinity": row(
+            make_incoming(anyway(1, "node"), spec=AFFINE_TO_FOO), FOO_AB, SPREAD_211, 3, [0, 33, 100]
         ),
-        pytest.param(
+        "NodeAffinityPolicy ignored with nodeAffinity": row(
             make_incoming(anyway(1, "node", nodeAffinityPolicy="Ignore"), spec=AFFINE_TO_FOO),
             FOO_AB,
             SPREAD_211,
             3,
             [66, 100, 100],
-            id="NodeAffinityPolicy ignored with nodeAffinity",
         ),
-        pytest.param(
-            make_incoming(anyway(1, "node", nodeTaintsPolicy="Honor")),
-            TAINTED_C,
-            SPREAD_211,
-            3,
-            [0, 33, 100],
-            id="NodeTaintsPolicy honored",
+        "NodeTaintsPolicy honored": row(
+            make_incoming(anyway(1, "node", nodeTaintsPolicy="Honor")), TAINTED_C, SPREAD_211, 3, [0, 33, 100]
         ),
-        pytest.param(
-            make_incoming(anyway(1, "node")), TAINTED_C, SPREAD_211, 3, [66, 100, 100], id="NodeTaintsPolicy ignored"
-        ),
-        pytest.param(
+        "NodeTaintsPolicy ignored": row(make_incoming(anyway(1, "node")), TAINTED_C, SPREAD_211, 3, [66, 100, 100]),
+        "matchLabelKeys ANDed with LabelSelector when LabelSelector is empty": row(
             make_incoming(
                 anyway(1, "zone", {}, matchLabelKeys=["foo"]),
                 anyway(1, HOSTNAME, {}, matchLabelKeys=["bar"]),
@@ -257,17 +168,15 @@ def state_of(context: CycleContext, rows: Sequence[int]) -> SpreadScoreState:
             spread_pods(a="foo", b="foo+bar", x="foo bar"),
             4,
             [60, 20, 60, 100],
-            id="matchLabelKeys ANDed with LabelSelector when LabelSelector is empty",
         ),
-        pytest.param(
+        "matchLabelKeys ANDed with LabelSelector when LabelSelector isn't empty": row(
             make_incoming(anyway(1, "zone"), anyway(1, HOSTNAME, BAR, matchLabelKeys=["baz"]), labels="foo+bar+baz"),
             ABXY,
             spread_pods(a="foo", b="foo+bar+baz", x="foo bar bar+baz"),
             4,
             [60, 20, 60, 100],
-            id="matchLabelKeys ANDed with LabelSelector when LabelSelector isn't empty",
         ),
-    ],
+    },
 )
 def test_pod_topology_spread_score(
     pod: Pod, nodes: Sequence[Node], pods: Sequence[Pod], feasible: int, expected: list[int]
@@ -276,11 +185,10 @@ def test_pod_topology_spread_score(
     assert scores_of(PLUGIN, make_spread_cycle(pod, nodes, pods), range(feasible)) == expected
 
 
+ZONE_KEY = "topology.kubernetes.io/zone"
 SYSTEM = [
-    node_of("node-a", {HOSTNAME: "node-a", "topology.kubernetes.io/zone": "mars"}),
-    node_of("node-b", {HOSTNAME: "node-b", "topology.kubernetes.io/zone": "mars"}),
-    node_of("node-c", {HOSTNAME: "node-c"}),
-    node_of("node-d", {HOSTNAME: "node-d"}),
+    *(node_of(name, {HOSTNAME: name, ZONE_KEY: "mars"}) for name in ("node-a", "node-b")),
+    *(node_of(name, {HOSTNAME: name}) for name in ("node-c", "node-d")),
 ]
 OWNED = make_pod(
     "p", labels={"foo": "tar", "baz": "sup"}, metadata={"ownerReferences": [raw_owner("ReplicaSet", "rs1")]}
@@ -323,16 +231,14 @@ def test_state_default_constraints_and_a_replicaset() -> None:
     assert [spread.constraint.field for spread in state.spreads] == ["defaultConstraints[0]", "defaultConstraints[2]"]
 
 
-@pytest.mark.parametrize(
-    ("pod", "args"),
-    [
-        pytest.param(make_incoming(hard(1, "zone")), None, id="the pod doesn't have soft topology spread Constraints"),
-        pytest.param(
-            OWNED,
-            PodTopologySpreadArgs(default_constraints=(anyway(1, HOSTNAME, None),), defaulting_type="List"),
-            id="default constraints and a replicaset that doesn't match",
+@table(
+    "pod, args",
+    {
+        "the pod doesn't have soft topology spread Constraints": row(make_incoming(hard(1, "zone")), None),
+        "default constraints and a replicaset that doesn't match": row(
+            OWNED, PodTopologySpreadArgs(default_constraints=(anyway(1, HOSTNAME, None),), defaulting_type="List")
         ),
-    ],
+    },
 )
 def test_pre_score_skip(pod: Pod, args: PodTopologySpreadArgs | None) -> None:
     found = PLUGIN.pre_score(make_spread_cycle(pod, ABXY, args=args), np.arange(4, dtype=np.int32))
@@ -349,10 +255,8 @@ def test_S6_worked_case() -> None:
     context = make_spread_cycle(BOTH, ABXY, spread_pods(a="foo foo", b="foo", y="foo foo foo foo"))
     state = state_of(context, range(4))
     zone, host = state.spreads
-    assert dict(zip(("zone1", "zone1", "zone2", "zone2"), zone.counts.tolist(), strict=True)) == {
-        "zone1": 3,
-        "zone2": 4,
-    }
+    zones = ("zone1", "zone1", "zone2", "zone2")
+    assert dict(zip(zones, zone.counts.tolist(), strict=True)) == {"zone1": 3, "zone2": 4}
     assert host.counts.tolist() == [2, 1, 0, 4]
     weights = (math.log(2 + 2), math.log(4 + 2))
     expected = [round(zones * weights[0] + nodes * weights[1]) for zones, nodes in ((3, 2), (3, 1), (4, 0), (4, 4))]

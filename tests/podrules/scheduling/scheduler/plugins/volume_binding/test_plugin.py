@@ -18,7 +18,6 @@ from podrules.scheduling.scheduler.framework.node_table import Nodes
 from podrules.scheduling.scheduler.plugins.volume_binding import UnsuitedClaim, VolumeBinding
 from podrules.scheduling.scheduler.plugins.volume_binding.binder import Problem, provision_problems
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import StorageIndex
-from tests.cases import cases, row
 from tests.features import around
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import labelled_node, make_context, statuses
 from tests.podrules.scheduling.scheduler.plugins.building_storage import (
@@ -30,6 +29,7 @@ from tests.podrules.scheduling.scheduler.plugins.building_storage import (
     storage_class,
     volume,
 )
+from tests.table import row, table
 
 NODE_TEXT = "node(s) didn't match PersistentVolume's node affinity"
 BIND_TEXT = "node(s) didn't find available persistent volumes to bind"
@@ -87,7 +87,7 @@ def judged(
     return statuses(VolumeBinding(), make_context(pod, nodes, snapshot=snapshot))
 
 
-@cases(
+@table(
     "claims, volumes, expected",
     {
         "pod has not pvcs": row([], [], SKIP),
@@ -171,7 +171,7 @@ def test_find_pod_volumes(
     assert found in (expected, [expected])
 
 
-@cases(
+@table(
     "wanted, offered, fits",
     {
         "alike": row({}, {}, True),
@@ -228,7 +228,7 @@ def node_selector(*terms: Mapping[str, Any]) -> dict[str, Any]:
     return {"nodeAffinity": {"required": {"nodeSelectorTerms": list(terms)}}}
 
 
-@cases(
+@table(
     "terms, expected",
     {
         "field": row([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["x"]}]}], SUCCESS),
@@ -246,7 +246,7 @@ def test_volume_node_affinity_uses_only_labels(terms: Sequence[Mapping[str, Any]
     assert judged([UNBOUND], [free]) == [SUCCESS if expected is SUCCESS else BIND_CONFLICT]
 
 
-@cases(
+@table(
     "found, expected",
     {
         "generic-ephemeral,no-pvc": row(
@@ -291,7 +291,7 @@ ZONE1, ZONE2 = (labelled_node("node1", **{"topology.gke.io/zone": zone}) for zon
 MIGRATED, NOT_MIGRATED = csi_node("node1", migrated="kubernetes.io/gce-pd"), csi_node("node1")
 
 
-@cases(
+@table(
     "node, csi_nodes, expected",
     {
         "pvc-bound": row(ZONE1, (MIGRATED,), SUCCESS),
@@ -320,7 +320,7 @@ def test_untranslatable_volume_is_an_error_after_migration() -> None:
 NODE1_ONLY, NODE2_ONLY = {"matchLabels": {"nodeKey": "node1"}}, {"matchLabels": {"nodeKey": "node2"}}
 
 
-@cases(
+@table(
     "capacities, enough",
     {
         "network-attached": row([storage_capacity("provisioned", {}, "1Gi")], True),
