@@ -269,3 +269,39 @@ def make_limit_range(
     """A LimitRange with one item, as it is stored: limits and requests for containers that set none."""
     item = _named({"type": kind, "default": default, "defaultRequest": default_request})
     return from_object({"metadata": {"name": "limits"}, "spec": {"limits": [item]}}, LimitRange)
+
+
+_OTHER_VERSIONS = {
+    **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"), "apps/v1"),
+    **dict.fromkeys(("StorageClass", "CSIDriver", "CSINode", "VolumeAttachment"), "storage.k8s.io/v1"),
+    **dict.fromkeys(("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"), "rbac.authorization.k8s.io/v1"),
+    "DeviceClass": "resource.k8s.io/v1",
+    "HorizontalPodAutoscaler": "autoscaling/v2",
+    "Lease": "coordination.k8s.io/v1",
+    "NodeMetrics": "metrics.k8s.io/v1beta1",
+    "PodDisruptionBudget": "policy/v1",
+    "PriorityClass": "scheduling.k8s.io/v1",
+}
+"""Of kinds that are not of ``v1``."""
+
+
+def raw_object(
+    kind: str,
+    name: str | None = None,
+    namespace: str | None = None,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    spec: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> Object:
+    """An object of any kind, with other ``fields`` beside its spec and status."""
+    meta = {"name": name, "namespace": namespace, **(metadata or {})}
+    version = _API_VERSIONS.get(kind) or _OTHER_VERSIONS.get(kind, "v1")
+    return _object(kind, meta, spec, status, api_version=version) | _named(fields)
+
+
+def raw_owner(kind: str, name: str, uid: str | None = None) -> Object:
+    """One of ``metadata.ownerReferences``: the controller of an object."""
+    version = _API_VERSIONS.get(kind) or _OTHER_VERSIONS.get(kind, "v1")
+    return _named({"apiVersion": version, "kind": kind, "name": name, "uid": uid, "controller": True})

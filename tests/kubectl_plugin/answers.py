@@ -1,0 +1,36 @@
+"""Answers of the command line in the forms that tests compare, and files that it reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.kubectl_plugin.running import run
+
+
+def said(*words: str, stdin: str = "") -> str:
+    """The output with single spaces in place of line breaks and columns."""
+    return " ".join(run(*words, stdin=stdin).out.split())
+
+
+def data(*words: str, stdin: str = "") -> Any:
+    """The output as JSON."""
+    return json.loads(run(*words, "-o", "json", stdin=stdin).out)
+
+
+def in_order(answer: str, texts: str) -> bool:
+    """Whether an answer has all texts, which `` ... `` separates, one after the other."""
+    at = 0
+    for text in texts.split(" ... "):
+        at = answer.find(text, at) + len(text)
+        if at < len(text):
+            return False
+    return True
+
+
+def write_list(file: Path, objects: Iterable[Mapping[str, Any]]) -> str:
+    """Write a List, of a cluster that may have more objects; return the file's name."""
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+    return str(file)
