@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,12 @@ def in_order(answer: str, texts: str) -> bool:
         if at < len(text):
             return False
     return True
+
+
+def transcript(text: str) -> list[tuple[str, str, str]]:
+    """Each command of a text with the error and the advice that it prints; the same may follow several commands."""
+    blocks = re.findall(r"((?:^\$ .*\n)+)error: (.*)\n(.*)\n", text, re.MULTILINE)
+    return [(typed[2:], error, advice) for commands, error, advice in blocks for typed in commands.splitlines()]
 
 
 def write_list(file: Path, objects: Iterable[Mapping[str, Any]]) -> str:

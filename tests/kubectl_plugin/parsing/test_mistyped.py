@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_plugin.parsing.commands import COMMANDS
+from tests.kubectl_plugin.answers import transcript
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_pod
 
@@ -21,228 +22,259 @@ FORMATS = (
 WAYS = "all, delete, drain, preempt, evict-hard, evict-soft, probe, shutdown, node-lost"
 IN_KUBECONFIG = "Set it in a kubeconfig (kubectl config --help), and select that with --kubeconfig or --context"
 CHANGES_NOTHING = "It changes nothing. To delete a pod without grace: kubectl qos delete pod/NAME --grace-period=0"
-FORCED = "kubectl qos delete pod/x --grace-period=0"
 TYPES = (
     "Types: pod, node, deployment, replicaset, statefulset, daemonset, job, cronjob, replicationcontroller, "
     "persistentvolumeclaim, poddisruptionbudget, resourcequota, priorityclass"
 )
 
 
-@pytest.mark.parametrize(
-    ("typed", "error", "advice"),
-    [
-        ("explan pod/x", 'unknown command "explan"', 'Did you mean "explain"? Commands: kubectl qos --help'),
-        ("explan node node-a1", 'unknown command "explan"', 'Did you mean "explain"? Commands: kubectl qos --help'),
-        ("plce --force", 'unknown command "plce"', 'Did you mean "place"? Commands: kubectl qos --help'),
-        ("drian node-a1", 'unknown command "drian"', "Write kubectl qos place --drain node-a1"),
-        ("drain node a node/b -n x", 'unknown command "drain"', "Write kubectl qos place --drain a,node/b -n x"),
-        ("describe pod/x -n a", 'unknown command "describe"', "Write kubectl qos explain pod/x -n a"),
-        ("get pods -A --watch-only", 'unknown command "get"', "Write kubectl qos explain pods"),
-        ("timeline pod/x --demo", 'unknown command "timeline"', "Write kubectl qos explain pod/x --demo --timeline"),
-        ("timeline", 'unknown command "timeline"', "Write kubectl qos explain pod/NAME --timeline"),
-        ("pods -A", 'unknown command "pods"', "Write kubectl qos explain pods -A"),
-        ("deploy checkout", 'unknown command "deploy"', "Write kubectl qos explain deploy checkout"),
-        ("top node", 'unknown command "top"', "Write kubectl qos explain node"),
-        ("top pods", 'unknown command "top"', "Write kubectl qos explain pods"),
-        ("status", 'unknown command "status"', "Write kubectl qos report -A"),
-        ("status pod/x", 'unknown command "status"', "Write kubectl qos explain pod/x"),
-        (
-            "cordon node-a1",
-            'unknown command "cordon"',
-            "Use kubectl cordon; what a drain would move: kubectl qos place --drain node-a1",
-        ),
-        (
-            "logs db-0 -n shop",
-            'unknown command "logs"',
-            "Use kubectl logs; how a container ended: kubectl qos explain db-0 -n shop",
-        ),
-        (
-            "evict pod/x",
-            'unknown command "evict"',
-            "The effect of an eviction: kubectl qos explain pod/x --timeline=drain",
-        ),
-        (
-            "delete pod/x --dry-run=client --grace-period 0",
-            '--dry-run "client": not one of server',
-            "Use --dry-run=server, or leave it out: without a confirmation nothing is changed",
-        ),
-        (
-            "delete pod/x --dry-run=client",
-            '--dry-run "client": not one of server',
-            "Use --dry-run=server: the API server processes the change without storing it",
-        ),
-        (
-            "fence node/x --dry-run client",
-            '--dry-run "client": not one of server',
-            "Use --dry-run=server, or leave it out: without a confirmation nothing is changed",
-        ),
-        (
-            "delete pod/x --now -n shop",
-            '"kubectl qos delete" has no --now',
-            "Write kubectl qos delete pod/x --grace-period=1 -n shop",
-        ),
-        (
-            "delete pod/x --force --confirm",
-            '"kubectl qos delete" has no --force',
-            "Leave it out: kubectl qos delete pod/x --grace-period=0 --confirm",
-        ),
-        ("xyzzy", 'unknown command "xyzzy"', "Commands: kubectl qos --help"),
-        ("pod/web-0", '"pod/web-0" is not a command', "Write kubectl qos explain pod/web-0"),
-        ("--demo", "no command", "Write e.g. kubectl qos explain pod/NAME. Commands: kubectl qos --help"),
-        ("--dmo", 'unknown flag --dmo for "kubectl qos"', "Did you mean --demo? Flags: kubectl qos --help"),
-        (
-            "explain --dmo pod/x",
-            'unknown flag --dmo for "kubectl qos explain"',
-            "Did you mean --demo? Flags: kubectl qos explain --help",
-        ),
-        (
-            "explain pod/x --namspace=shop",
-            'unknown flag --namspace for "kubectl qos explain"',
-            "Did you mean --namespace? Flags: kubectl qos explain --help",
-        ),
-        (
-            "report --otput x",
-            'unknown flag --otput for "kubectl qos report"',
-            "Did you mean --output? Flags: kubectl qos report --help",
-        ),
-        ("explain -z pod/x", 'unknown flag -z for "kubectl qos explain"', "Flags: kubectl qos explain --help"),
-        (
-            "explain --drain node-a1 pod/x",
-            'unknown flag --drain for "kubectl qos explain"',
-            "It is a flag of kubectl qos place. Flags: kubectl qos explain --help",
-        ),
-        ("explain pod/x -o jsno", f'-o "jsno": not one of {FORMATS}', "Did you mean json?"),
-        ("explain pod/x --output=jsno", f'--output "jsno": not one of {FORMATS}', "Did you mean json?"),
-        ("explain pod/x -ojsno", f'-o "jsno": not one of {FORMATS}', "Did you mean json?"),
-        ("explain pod/x -o 7", f'-o "7": not one of {FORMATS}', "Write one of these"),
-        ("explain pod/x --timeline=drian", f'--timeline "drian": not one of {WAYS}', "Did you mean drain?"),
-        ("explain pod/x --timeline drian", f'--timeline "drian": not one of {WAYS}', "Did you mean drain?"),
-        ("lint -f x --severity eror", '--severity "eror": not one of error, warning, notice', "Did you mean error?"),
-        ("explain pod/x -o", "-o needs a value", f"Write -o FORMAT, one of {FORMATS}"),
-        ("explain pod/x -n", "-n needs a value", "Write -n NAME"),
-        ("delete pod/x --dry-run", "--dry-run needs a value", "Write --dry-run server"),
-        ("-n explain", "no command", "Write e.g. kubectl qos explain pod/NAME. Commands: kubectl qos --help"),
-        ("explain --demo=yes pod/x", "--demo takes no value", "Write --demo alone"),
-        (
-            "place -f x --replicas x",
-            '--replicas "x": not a number from 1 to 100000',
-            "Write a number, or max for as many as fit",
-        ),
-        ("snapshot", "-o FILE is missing", "Write kubectl qos snapshot -o FILE; see kubectl qos snapshot --help"),
-        ("explain", "nothing to explain", "Name a pod (pod/NAME), a node, a workload, or a file with -f"),
-        ("explain -n ml", "nothing to explain", "Name one, or all: kubectl qos explain pods -n ml"),
-        ("explain -n ml --demo", "nothing to explain", "Name one, or all: kubectl qos explain pods -n ml --demo"),
-        (
-            "partitions web-0",
-            '"web-0": kubectl qos partitions takes flags only',
-            "Flags and examples: kubectl qos partitions --help",
-        ),
-        (
-            "explain pod/x --offline",
-            "--offline needs -f: pod/x is in a cluster",
-            "Use --snapshot FILE or --demo, or leave --offline out",
-        ),
-        (
-            "explain pod/x -f x --offline",
-            "--offline needs -f: pod/x is in a cluster",
-            "Use --snapshot FILE or --demo, or leave --offline out",
-        ),
-        ("explain --force pod/x", '"kubectl qos explain" has no --force', CHANGES_NOTHING),
-        ("node --force x", '"kubectl qos node" has no --force', CHANGES_NOTHING),
-        ("place --force -f x", '"kubectl qos place" has no --force', CHANGES_NOTHING),
-        (
-            "fence node/x --force",
-            '"kubectl qos fence" has no --force',
-            "Use --confirm-powered-off once the machine is certainly off, or --fence-command with --confirm",
-        ),
-        (
-            "delete pod/x --force --grace-period=0",
-            '"kubectl qos delete" has no --force',
-            f"Leave it out: {FORCED} shows the risk; with --confirm it also deletes",
-        ),
-        ("explain --token=a pod/x", "--token is kubectl's, and kubectl qos does not pass it on", IN_KUBECONFIG),
-        ("explain -s https://a pod/x", "-s is kubectl's, and kubectl qos does not pass it on", IN_KUBECONFIG),
-        ("-v 6 explain pod/x", "-v is kubectl's, and kubectl qos does not pass it on", "Leave it out"),
-        ("explain -v6 pod/x", "-v is kubectl's, and kubectl qos does not pass it on", "Leave it out"),
-        ("explain secret/x --demo", '"secret" cannot be explained', TYPES),
-        ("explain pod,secret --demo", '"secret" cannot be explained', TYPES),
-        ("explain deplyment/x --demo", '"deplyment" cannot be explained', f"Did you mean deployment? {TYPES}"),
-        ("explain db-0 -A --demo", "-A selects among all pods, and pod/db-0 names one", "Leave -A or the name out"),
-        (
-            "explain sts db -l app=db --demo",
-            "-l selects among all statefulsets, and statefulset/db names one",
-            "Leave -l or the name out",
-        ),
-        ("explain -f x -A", "-A selects objects of a cluster, and -f names a file", "Leave -A or -f out"),
-        ("node node-a1 -l a=b --demo", "-l selects among all nodes, and node-a1 names one", "Leave -l or the name out"),
-        (
-            "report db-0 -l a=b -o - --demo",
-            "-l selects among all pods, and pod/db-0 names one",
-            "Leave -l or the name out",
-        ),
-        ("report sts/db -o - --demo", '"sts/db": neither a pod nor a node', "Write pod/NAME or node/NAME"),
-        ("node pod/node-a1 --demo", '"pod/node-a1" is not the name of a node', "Write a node's name, or node/NAME"),
-        (
-            "explain pods -l a=(b) --demo",
-            '-l: "a=(b)" is no term of a label selector',
-            "Write e.g. app=web, tier!=test, 'zone in (a,b)', '!canary', with commas between them",
-        ),
-        (
-            "explain nodes --field-selector spec.podCIDR=x --demo",
-            '--field-selector "spec.podCIDR": no field that nodes are chosen by',
-            "Use one of these: metadata.name, spec.unschedulable",
-        ),
-        (
-            "explain pods --field-selector Pending --demo",
-            '--field-selector "Pending": no field and value',
-            "Write e.g. status.phase=Pending",
-        ),
-        ("fence pod/x --demo", '"pod/x": this command is for a node', "Write node/NAME, or NAME alone"),
-        ("fence node --demo", "no name", "Write one node/NAME: each is checked before it is changed"),
-    ],
-)
+UNKNOWN = {
+    **dict.fromkeys(("explan pod/x", "explan node node-a1"), 'Did you mean "explain"? Commands: kubectl qos --help'),
+    "plce --force": 'Did you mean "place"? Commands: kubectl qos --help',
+    "drian node-a1": "Write kubectl qos place --drain node-a1",
+    "drain node a node/b -n x": "Write kubectl qos place --drain a,node/b -n x",
+    "describe pod/x -n a": "Write kubectl qos explain pod/x -n a",
+    "get pods -A --watch-only": "Write kubectl qos explain pods",
+    "timeline pod/x --demo": "Write kubectl qos explain pod/x --demo --timeline",
+    "timeline": "Write kubectl qos explain pod/NAME --timeline",
+    "pods -A": "Write kubectl qos explain pods -A",
+    "deploy checkout": "Write kubectl qos explain deploy checkout",
+    "top node": "Write kubectl qos explain node",
+    "top pods": "Write kubectl qos explain pods",
+    "status": "Write kubectl qos report -A",
+    "status pod/x": "Write kubectl qos explain pod/x",
+    "cordon node-a1": "Use kubectl cordon; what a drain would move: kubectl qos place --drain node-a1",
+    "logs db-0 -n shop": "Use kubectl logs; how a container ended: kubectl qos explain db-0 -n shop",
+    "evict pod/x": "The effect of an eviction: kubectl qos explain pod/x --timeline=drain",
+    "xyzzy": "Commands: kubectl qos --help",
+}
+"""Advice by what is typed; the error names the first word."""
+NO_SUCH_VALUE = {
+    **dict.fromkeys(
+        ("explain pod/x -o jsno", "explain pod/x --output=jsno", "explain pod/x -ojsno"),
+        (FORMATS, "Did you mean json?"),
+    ),
+    "explain pod/x -o 7": (FORMATS, "Write one of these"),
+    "explain pod/x --timeline=drian": (WAYS, "Did you mean drain?"),
+    "explain pod/x --timeline drian": (WAYS, "Did you mean drain?"),
+    "lint -f x --severity eror": ("error, warning, notice", "Did you mean error?"),
+}
+ERRORS = [
+    *((typed, f'unknown command "{typed.split()[0]}"', advice) for typed, advice in UNKNOWN.items()),
+    *(
+        (typed, f'{flag} "{value}": not one of {values}', advice)
+        for typed, (values, advice) in NO_SUCH_VALUE.items()
+        for flag, value in re.findall(r"(--\w+|-o)[ =]?(\w+)$", typed)
+    ),
+    ("pod/web-0", '"pod/web-0" is not a command', "Write kubectl qos explain pod/web-0"),
+    ("explain pod/x -o", "-o needs a value", f"Write -o FORMAT, one of {FORMATS}"),
+    ("explain pod/x -n", "-n needs a value", "Write -n NAME"),
+    ("delete pod/x --dry-run", "--dry-run needs a value", "Write --dry-run server"),
+    ("explain --demo=yes pod/x", "--demo takes no value", "Write --demo alone"),
+    *(
+        (f"{typed} --force", f'"kubectl qos {typed.split()[0]}" has no --force', CHANGES_NOTHING)
+        for typed in ("explain pod/x", "node x", "place -f x")
+    ),
+    ("explain --token=a pod/x", "--token is kubectl's, and kubectl qos does not pass it on", IN_KUBECONFIG),
+    ("explain -s https://a pod/x", "-s is kubectl's, and kubectl qos does not pass it on", IN_KUBECONFIG),
+    ("-v 6 explain pod/x", "-v is kubectl's, and kubectl qos does not pass it on", "Leave it out"),
+    ("explain -v6 pod/x", "-v is kubectl's, and kubectl qos does not pass it on", "Leave it out"),
+    ("explain secret/x --demo", '"secret" cannot be explained', TYPES),
+    ("explain pod,secret --demo", '"secret" cannot be explained', TYPES),
+    ("explain deplyment/x --demo", '"deplyment" cannot be explained', f"Did you mean deployment? {TYPES}"),
+]
+TRANSCRIPT = """\
+$ delete pod/x --dry-run=client --grace-period 0
+$ fence node/x --dry-run client
+error: --dry-run "client": not one of server
+Use --dry-run=server, or leave it out: without a confirmation nothing is changed
+$ delete pod/x --dry-run=client
+error: --dry-run "client": not one of server
+Use --dry-run=server: the API server processes the change without storing it
+$ delete pod/x --now -n shop
+error: "kubectl qos delete" has no --now
+Write kubectl qos delete pod/x --grace-period=1 -n shop
+$ delete pod/x --force --confirm
+error: "kubectl qos delete" has no --force
+Leave it out: kubectl qos delete pod/x --grace-period=0 --confirm
+$ delete pod/x --force --grace-period=0
+error: "kubectl qos delete" has no --force
+Leave it out: kubectl qos delete pod/x --grace-period=0 shows the risk; with --confirm it also deletes
+$ fence node/x --force
+error: "kubectl qos fence" has no --force
+Use --confirm-powered-off once the machine is certainly off, or --fence-command with --confirm
+$ --demo
+$ -n explain
+error: no command
+Write e.g. kubectl qos explain pod/NAME. Commands: kubectl qos --help
+$ --dmo
+error: unknown flag --dmo for "kubectl qos"
+Did you mean --demo? Flags: kubectl qos --help
+$ explain --dmo pod/x
+error: unknown flag --dmo for "kubectl qos explain"
+Did you mean --demo? Flags: kubectl qos explain --help
+$ explain pod/x --namspace=shop
+error: unknown flag --namspace for "kubectl qos explain"
+Did you mean --namespace? Flags: kubectl qos explain --help
+$ report --otput x
+error: unknown flag --otput for "kubectl qos report"
+Did you mean --output? Flags: kubectl qos report --help
+$ explain -z pod/x
+error: unknown flag -z for "kubectl qos explain"
+Flags: kubectl qos explain --help
+$ explain --drain node-a1 pod/x
+error: unknown flag --drain for "kubectl qos explain"
+It is a flag of kubectl qos place. Flags: kubectl qos explain --help
+$ place -f x --replicas x
+error: --replicas "x": not a number from 1 to 100000
+Write a number, or max for as many as fit
+$ snapshot
+error: -o FILE is missing
+Write kubectl qos snapshot -o FILE; see kubectl qos snapshot --help
+$ explain
+error: nothing to explain
+Name a pod (pod/NAME), a node, a workload, or a file with -f
+$ explain -n ml
+error: nothing to explain
+Name one, or all: kubectl qos explain pods -n ml
+$ explain -n ml --demo
+error: nothing to explain
+Name one, or all: kubectl qos explain pods -n ml --demo
+$ partitions web-0
+error: "web-0": kubectl qos partitions takes flags only
+Flags and examples: kubectl qos partitions --help
+$ explain pod/x --offline
+$ explain pod/x -f x --offline
+error: --offline needs -f: pod/x is in a cluster
+Use --snapshot FILE or --demo, or leave --offline out
+$ explain db-0 -A --demo
+error: -A selects among all pods, and pod/db-0 names one
+Leave -A or the name out
+$ explain sts db -l app=db --demo
+error: -l selects among all statefulsets, and statefulset/db names one
+Leave -l or the name out
+$ explain -f x -A
+error: -A selects objects of a cluster, and -f names a file
+Leave -A or -f out
+$ node node-a1 -l a=b --demo
+error: -l selects among all nodes, and node-a1 names one
+Leave -l or the name out
+$ report db-0 -l a=b -o - --demo
+error: -l selects among all pods, and pod/db-0 names one
+Leave -l or the name out
+$ report sts/db -o - --demo
+error: "sts/db": neither a pod nor a node
+Write pod/NAME or node/NAME
+$ node pod/node-a1 --demo
+error: "pod/node-a1" is not the name of a node
+Write a node's name, or node/NAME
+$ explain pods -l a=(b) --demo
+error: -l: "a=(b)" is no term of a label selector
+Write e.g. app=web, tier!=test, 'zone in (a,b)', '!canary', with commas between them
+$ explain nodes --field-selector spec.podCIDR=x --demo
+error: --field-selector "spec.podCIDR": no field that nodes are chosen by
+Use one of these: metadata.name, spec.unschedulable
+$ explain pods --field-selector Pending --demo
+error: --field-selector "Pending": no field and value
+Write e.g. status.phase=Pending
+$ fence pod/x --demo
+error: "pod/x": this command is for a node
+Write node/NAME, or NAME alone
+$ fence node --demo
+error: no name
+Write one node/NAME: each is checked before it is changed
+$ place --drain pod/db-0 --demo
+error: --drain "pod/db-0": not a node
+Write a node's name, or node/NAME
+$ place pod/db-0 --exclude-node pod/x --demo
+error: --exclude-node "pod/x": not a node
+Write a node's name, or node/NAME
+$ place pod/db-0 --exclude-node= --demo
+error: --exclude-node "": not a node
+Write a node's name, or node/NAME
+$ place pod/db-0 --without db-1 --demo
+error: --without "db-1": not a pod
+Write pod/db-1 or NAMESPACE/db-1
+$ place pod/db-0 --without deploy/checkout --demo
+error: --without deploy/checkout: this is for a pod, and deploy is a type
+Write pod/NAME or NAMESPACE/NAME
+$ place --drain node-a1 --replicas 3 --demo
+error: --replicas is for TYPE/NAME or a file: --drain places the existing pods of the node
+Name TYPE/NAME or a file with -f, or leave --replicas out
+$ explain node/node-a1 --timeline --demo
+error: --timeline is for pods and workloads, and node/node-a1 is a node
+Leave --timeline out, or name pod/NAME
+$ explain node/node-a1 --on node-a2 --demo
+error: --on is for pods and workloads, and node/node-a1 is a node
+Leave --on out, or name pod/NAME
+$ explain pod/db-0 --watch-interval 5s --demo
+error: --watch-interval needs --watch
+Add -w, or leave --watch-interval out
+$ explain pod/db-0,db-1 --demo
+error: "pod/db-0,db-1": a name cannot contain a comma
+Write spaces between names, e.g. pod/web-0 pod/web-1, or TYPE NAME NAME
+$ explain pod,deploy/x --demo
+error: "pod,deploy/x": a name cannot contain a comma
+Write spaces between names, e.g. pod/web-0 pod/web-1, or TYPE NAME NAME
+$ explain node node-a1,node-a2 --demo
+error: "node-a1,node-a2": a name cannot contain a comma
+Write spaces between names, e.g. pod/web-0 pod/web-1, or TYPE NAME NAME
+$ explain pod/db-0/x --demo
+error: "pod/db-0/x": a name cannot contain "/"
+Write TYPE/NAME, and the namespace with -n
+$ explain shop/db-1 --demo
+$ node shop/db-1 --demo
+error: "shop/db-1": shop is not a type; use -n for a namespace
+Try kubectl qos explain pod/db-1 -n shop --demo
+$ place shop/db-1 --demo
+error: "shop/db-1": shop is not a type; use -n for a namespace
+Try kubectl qos place pod/db-1 -n shop --demo
+$ delete shop/db-1 --grace-period=0 --demo
+error: "shop/db-1": shop is not a type; use -n for a namespace
+Write pod/db-1 -n shop in place of shop/db-1
+"""
+"""What each command prints; the same text follows several."""
+
+
+@pytest.mark.parametrize(("typed", "error", "advice"), [*ERRORS, *transcript(TRANSCRIPT)])
 def test_error_and_intended_form(typed: str, error: str, advice: str) -> None:
-    assert run(*_words(typed)) == (2, "", f"error: {error}\n{advice}\n")
+    assert run(*typed.split()) == (2, "", f"error: {error}\n{advice}\n")
 
 
-def _words(typed: str) -> list[str]:
-    return typed.split()
+STARTS = """\
+$ explain pod/db-0 --demo --scheduler-config configmap/x
+error: "configmap/x": no ConfigMap is named so
+Write configmap/NAMESPACE/NAME, or the path of a file
+$ lint
+error: nothing to check
+Name it: -f FILE, -f FOLDER, or -f - for standard input
+$ lint -f x --disable bestefort
+error: --disable "bestefort": no such rule
+Did you mean best-effort?
+$ lint -f x --disable best-effort,
+$ lint -f x --disable=
+error: --disable "": a rule's name is missing
+Rules:\x20
+$ fence node-a1 --demo --fence-command=
+error: --fence-command is empty
+Name a program, or leave the flag out
+$ fence node-a1 --demo --fence-command=x'
+error: the fence command cannot be parsed: x': No closing quotation
+Close the quotes
+$ explain pod/db-0 --demo -o custom-columns-file=/nonexistent/x
+error: -o custom-columns-file=/nonexistent/x: No such file or directory
+Name a file with a template
+$ explain pod/db-0 --demo -o jsonpath={
+error: -o jsonpath:\x20
+Write e.g. -o jsonpath='{.name}'
+$ explain pod/db-0 --demo -o custom-columns=A
+error: -o custom-columns:\x20
+Write e.g. -o custom-columns=NAME
+"""
+"""The start of the error and of the advice."""
 
 
-MISSING = "/nonexistent/x"
-
-
-@pytest.mark.parametrize(
-    ("typed", "error", "advice"),
-    [
-        (
-            "explain pod/db-0 --demo --scheduler-config configmap/x",
-            '"configmap/x": no ConfigMap is named so',
-            "Write configmap/NAMESPACE/NAME, or the path of a file",
-        ),
-        ("lint", "nothing to check", "Name it: -f FILE, -f FOLDER, or -f - for standard input"),
-        ("lint -f x --disable bestefort", '--disable "bestefort": no such rule', "Did you mean best-effort?"),
-        ("lint -f x --disable best-effort,", '--disable "": a rule\'s name is missing', "Rules: "),
-        ("lint -f x --disable=", '--disable "": a rule\'s name is missing', "Rules: "),
-        ("fence node-a1 --demo --fence-command=", "--fence-command is empty", "Name a program, or leave the flag out"),
-        (
-            "fence node-a1 --demo --fence-command=x'",
-            "the fence command cannot be parsed: x': No closing quotation",
-            "Close the quotes",
-        ),
-        (
-            f"explain pod/db-0 --demo -o custom-columns-file={MISSING}",
-            f"-o custom-columns-file={MISSING}: No such file or directory",
-            "Name a file with a template",
-        ),
-        ("explain pod/db-0 --demo -o jsonpath={", "-o jsonpath: ", "Write e.g. -o jsonpath='{.name}'"),
-        (
-            "explain pod/db-0 --demo -o custom-columns=A",
-            "-o custom-columns: ",
-            "Write e.g. -o custom-columns=NAME",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("typed", "error", "advice"), transcript(STARTS))
 def test_errors_have_two_lines(typed: str, error: str, advice: str) -> None:
     ran = run(*typed.split(" "))
     first, second = ran.err.splitlines()
@@ -325,103 +357,19 @@ def test_help_and_version_as_words() -> None:
     ],
 )
 def test_alternative_spellings(typed: str, like: str) -> None:
-    ran = run(*_words(typed), "--demo")
+    ran = run(*typed.split(), "--demo")
     assert ran.out
     if like == "explain pods statefulsets":
         parts = [run("explain", kind, "--demo", "-o", "name").out for kind in ("pods", "statefulsets")]
-        assert run(*_words(typed), "--demo", "-o", "name").out == "".join(parts)
+        assert run(*typed.split(), "--demo", "-o", "name").out == "".join(parts)
         return
-    assert ran == run(*_words(like), "--demo")
-
-
-@pytest.mark.parametrize(
-    ("typed", "error", "advice"),
-    [
-        (
-            "checkout",
-            'pods "checkout" not found in namespace shop',
-            "deployment/checkout exists in namespace shop. Try kubectl qos explain deployment/checkout -n shop --demo",
-        ),
-        (
-            "xyz",
-            'pods "xyz" not found in namespace shop',
-            "A name alone is a pod's; write TYPE/NAME for others, e.g. deployment/xyz",
-        ),
-        (
-            "pdo",
-            'pods "pdo" not found in namespace shop',
-            "Did you mean the type pod? A word that is not a type is the name of a pod",
-        ),
-        (
-            "deplyment",
-            'pods "deplyment" not found in namespace shop',
-            "Did you mean the type deployment? A word that is not a type is the name of a pod",
-        ),
-    ],
-)
-def test_single_name_that_is_not_a_pod(typed: str, error: str, advice: str) -> None:
-    ran = run("explain", typed, "--demo")
-    first, second = ran.err.splitlines()
-    assert (ran.code, ran.out, second) == (3, "", advice)
-    assert first.startswith(f"error: {error}")
+    assert ran == run(*like.split(), "--demo")
 
 
 def test_valid_words_are_not_corrected() -> None:
     code = "import sys\nfrom kubectl_plugin.cli import main\nmain(['explain', 'db-0', '--demo', '-o', 'name'])\n"
     code += "sys.exit(any(name in sys.modules for name in ('difflib', 'kubectl_plugin.parsing.mistakes')))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.parametrize(
-    ("typed", "error", "advice"),
-    [
-        ("place --drain pod/db-0", '--drain "pod/db-0": not a node', "Write a node's name, or node/NAME"),
-        (
-            "place pod/db-0 --exclude-node pod/x",
-            '--exclude-node "pod/x": not a node',
-            "Write a node's name, or node/NAME",
-        ),
-        (
-            "place pod/db-0 --exclude-node=",
-            '--exclude-node "": not a node',
-            "Write a node's name, or node/NAME",
-        ),
-        (
-            "place pod/db-0 --without db-1",
-            '--without "db-1": not a pod',
-            "Write pod/db-1 or NAMESPACE/db-1",
-        ),
-        (
-            "place pod/db-0 --without deploy/checkout",
-            "--without deploy/checkout: this is for a pod, and deploy is a type",
-            "Write pod/NAME or NAMESPACE/NAME",
-        ),
-        (
-            "place --drain node-a1 --replicas 3",
-            "--replicas is for TYPE/NAME or a file: --drain places the existing pods of the node",
-            "Name TYPE/NAME or a file with -f, or leave --replicas out",
-        ),
-        (
-            "explain node/node-a1 --timeline",
-            "--timeline is for pods and workloads, and node/node-a1 is a node",
-            "Leave --timeline out, or name pod/NAME",
-        ),
-        (
-            "explain node/node-a1 --on node-a2",
-            "--on is for pods and workloads, and node/node-a1 is a node",
-            "Leave --on out, or name pod/NAME",
-        ),
-        (
-            "explain pod/db-0 --watch-interval 5s",
-            "--watch-interval needs --watch",
-            "Add -w, or leave --watch-interval out",
-        ),
-    ],
-)
-def test_flags_without_effect_are_refused(typed: str, error: str, advice: str) -> None:
-    ran = run(*typed.split(), "--demo")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.splitlines() == [f"error: {error}", advice]
 
 
 @pytest.mark.parametrize(
@@ -437,72 +385,61 @@ def test_equivalent_commands_give_the_same_answer(one: str, other: str) -> None:
     assert (ran.code, ran.out, ran.err) == run(*other.split(), "--demo")[:3]
 
 
-@pytest.mark.parametrize(
-    ("typed", "word"),
-    [
-        ("pod/db-0,db-1", "pod/db-0,db-1"),
-        ("pod,deploy/x", "pod,deploy/x"),
-        ("node node-a1,node-a2", "node-a1,node-a2"),
-    ],
-)
-def test_names_are_separated_by_spaces(typed: str, word: str) -> None:
-    ran = run("explain", *typed.split(), "--demo")
-    assert (ran.code, ran.out) == (2, "")
-    advice = "Write spaces between names, e.g. pod/web-0 pod/web-1, or TYPE NAME NAME"
-    assert ran.err.splitlines() == [f'error: "{word}": a name cannot contain a comma', advice]
-
-
-def test_name_of_three_parts_is_refused() -> None:
-    ran = run("explain", "pod/db-0/x", "--demo")
-    assert ran.code == 2
-    assert ran.err == 'error: "pod/db-0/x": a name cannot contain "/"\nWrite TYPE/NAME, and the namespace with -n\n'
-
-
 DB = "Did you mean pod/db-0 or pod/db-1? To list them: kubectl qos explain pods -n shop --demo"
 NODES = "Did you mean node/node-a1, node/node-c1 or node/node-b1? To list them: kubectl qos explain nodes --demo"
-WEB = "place deploy/web -n shop"
+TRAINER = "pod/trainer-v9c4m exists in namespace ml. Try kubectl qos explain pod/trainer-v9c4m -n ml --demo"
+NOT_FOUND = f"""\
+$ explain pod/db-00 -n shop   # 3
+$ place deploy/web -n shop --without shop/db-00   # 3
+$ delete pod/db-00 -n shop   # 8
+error: pods "db-00" not found in namespace shop
+{DB}
+$ explain deploy/chekout -n shop   # 3
+error: deployments.apps "chekout" not found in namespace shop
+Did you mean deployment/checkout? To list them: kubectl qos explain deployments -n shop --demo
+$ explain pod/db-0 -n Shop   # 3
+error: pods "db-0" not found in namespace Shop
+Namespace Shop does not exist: did you mean -n shop?
+$ explain pod/xyzzy -n shop   # 3
+error: pods "xyzzy" not found in namespace shop
+To list them: kubectl qos explain pods -n shop --demo
+$ node nod-a1   # 3
+$ place deploy/web -n shop --exclude-node nod-a1   # 3
+$ place deploy/web -n shop --drain nod-a1   # 3
+$ fence nod-a1   # 8
+error: nodes "nod-a1" not found
+{NODES}
+$ report -A -o /nope/x.html   # 1
+error: /nope/x.html: cannot be written: No such file or directory
+Make the folder first: mkdir -p /nope
+$ explain checkout   # 3
+error: pods "checkout" not found in namespace shop
+deployment/checkout exists in namespace shop. Try kubectl qos explain deployment/checkout -n shop --demo
+$ explain xyz   # 3
+error: pods "xyz" not found in namespace shop
+A name alone is a pod's; write TYPE/NAME for others, e.g. deployment/xyz
+$ explain pdo   # 3
+error: pods "pdo" not found in namespace shop
+Did you mean the type pod? A word that is not a type is the name of a pod
+$ explain deplyment   # 3
+error: pods "deplyment" not found in namespace shop
+Did you mean the type deployment? A word that is not a type is the name of a pod
+$ explain trainer-v9c4m   # 3
+$ explain pod/trainer-v9c4m   # 3
+$ explain pod trainer-v9c4m   # 3
+$ delete pod/trainer-v9c4m   # 8
+error: pods "trainer-v9c4m" not found in namespace shop
+{TRAINER}
+$ explain deployment/catalog -n ml   # 3
+error: deployments.apps "catalog" not found in namespace ml
+deployment/catalog exists in namespace shop. Try kubectl qos explain deployment/catalog -n shop --demo
+"""
 
 
-@pytest.mark.parametrize(
-    ("typed", "code", "error", "advice"),
-    [
-        ("explain pod/db-00 -n shop", 3, 'pods "db-00" not found in namespace shop', DB),
-        (
-            "explain deploy/chekout -n shop",
-            3,
-            'deployments.apps "chekout" not found in namespace shop',
-            "Did you mean deployment/checkout? To list them: kubectl qos explain deployments -n shop --demo",
-        ),
-        (
-            "explain pod/db-0 -n Shop",
-            3,
-            'pods "db-0" not found in namespace Shop',
-            "Namespace Shop does not exist: did you mean -n shop?",
-        ),
-        (
-            "explain pod/xyzzy -n shop",
-            3,
-            'pods "xyzzy" not found in namespace shop',
-            "To list them: kubectl qos explain pods -n shop --demo",
-        ),
-        ("node nod-a1", 3, 'nodes "nod-a1" not found', NODES),
-        (f"{WEB} --exclude-node nod-a1", 3, 'nodes "nod-a1" not found', NODES),
-        (f"{WEB} --drain nod-a1", 3, 'nodes "nod-a1" not found', NODES),
-        (f"{WEB} --without shop/db-00", 3, 'pods "db-00" not found in namespace shop', DB),
-        ("delete pod/db-00 -n shop", 8, 'pods "db-00" not found in namespace shop', DB),
-        ("fence nod-a1", 8, 'nodes "nod-a1" not found', NODES),
-        (
-            "report -A -o /nope/x.html",
-            1,
-            "/nope/x.html: cannot be written: No such file or directory",
-            "Make the folder first: mkdir -p /nope",
-        ),
-    ],
-)
-def test_missing_object_lists_existing_ones(typed: str, code: int, error: str, advice: str) -> None:
-    ran = run(*typed.split(), "--demo")
-    assert (ran.code, ran.out) == (code, "")
-    assert ran.err.splitlines() == [f"error: {error}", advice]
+@pytest.mark.parametrize(("typed", "error", "advice"), transcript(NOT_FOUND))
+def test_missing_object_lists_existing_ones(typed: str, error: str, advice: str) -> None:
+    typed, _, code = typed.partition("   # ")
+    assert run(*typed.split(), "--demo") == (int(code), "", f"error: {error}\n{advice}\n")
 
 
 def test_mistyped_workload_name_leads_to_its_pods() -> None:
@@ -511,20 +448,6 @@ def test_mistyped_workload_name_leads_to_its_pods() -> None:
     named = re.findall(r"pod/[a-z0-9-]+", ran.err)
     assert len(named) == 3
     assert all(name.startswith("pod/checkout-") and name in there for name in named)
-
-
-@pytest.mark.parametrize(
-    ("command", "advice"),
-    [
-        ("explain shop/db-1", "Try kubectl qos explain pod/db-1 -n shop --demo"),
-        ("node shop/db-1", "Try kubectl qos explain pod/db-1 -n shop --demo"),
-        ("place shop/db-1", "Try kubectl qos place pod/db-1 -n shop --demo"),
-        ("delete shop/db-1 --grace-period=0", "Write pod/db-1 -n shop in place of shop/db-1"),
-    ],
-)
-def test_pod_as_a_list_of_all_namespaces_prints_it(command: str, advice: str) -> None:
-    wrong = '"shop/db-1": shop is not a type; use -n for a namespace'
-    assert run(*command.split(), "--demo") == (2, "", f"error: {wrong}\n{advice}\n")
 
 
 @pytest.mark.parametrize("typed", ["hpa/web", "netpol/web", "clusterrole/web"])
@@ -545,16 +468,6 @@ def test_demo_namespaces_are_recognised_except_type_names() -> None:
     assert set(first) - suggested == {"ingress"}
 
 
-@pytest.mark.parametrize("typed", ["trainer-v9c4m", "pod/trainer-v9c4m", "pod trainer-v9c4m"])
-def test_pod_in_other_namespace_is_suggested(typed: str) -> None:
-    ran = run("explain", *typed.split(), "--demo")
-    assert (ran.code, ran.out) == (3, "")
-    assert ran.err.splitlines() == [
-        'error: pods "trainer-v9c4m" not found in namespace shop',
-        "pod/trainer-v9c4m exists in namespace ml. Try kubectl qos explain pod/trainer-v9c4m -n ml --demo",
-    ]
-
-
 @pytest.mark.parametrize("command", ["explain", "place", "report"])
 def test_objects_of_several_namespaces_are_named_up_to_three(command: str, tmp_path: Path) -> None:
     pods = [raw_pod("api-0", namespace=f"team-{name}") for name in "ecabd"]
@@ -565,22 +478,6 @@ def test_objects_of_several_namespaces_are_named_up_to_three(command: str, tmp_p
         "pod/api-0 exists in namespaces team-a, team-b, team-c and 2 more. "
         f"Try kubectl qos {command} pod/api-0 -n team-a --snapshot={cluster}"
     )
-
-
-def test_workload_in_other_namespace_is_suggested() -> None:
-    ran = run("explain", "deployment/catalog", "-n", "ml", "--demo")
-    assert ran.err.splitlines()[1] == (
-        "deployment/catalog exists in namespace shop. Try kubectl qos explain deployment/catalog -n shop --demo"
-    )
-
-
-def test_delete_names_the_namespace_of_a_pod_as_explain_does() -> None:
-    ran = run("delete", "pod/trainer-v9c4m", "--demo")
-    assert (ran.code, ran.out) == (8, "")
-    assert ran.err.splitlines() == [
-        'error: pods "trainer-v9c4m" not found in namespace shop',
-        "pod/trainer-v9c4m exists in namespace ml. Try kubectl qos explain pod/trainer-v9c4m -n ml --demo",
-    ]
 
 
 @pytest.mark.parametrize(
