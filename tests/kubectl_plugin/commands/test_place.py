@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from kubectl_plugin.gather.manifest_objects import with_manifest_objects
 from podrules.scheduling.placement.controllers import with_controllers
 from podrules.scheduling.placement.what_if import cordoning_nodes
 from tests.calls import counted_calls
+from tests.kubectl_plugin.answers import data, said, transcript
 from tests.kubectl_plugin.running import run, write_cluster
-from tests.objects import raw_node, raw_pod, raw_workload
+from tests.objects import raw_node, raw_object, raw_owner, raw_pod, raw_workload
 
 ROOT = Path(__file__).resolve().parents[3]
 CHECKOUT = str(ROOT / "tests/testdata/manifests/checkout.yaml")
@@ -34,64 +36,79 @@ def manifest(kind: str, **spec: Any) -> str:
     return yaml.safe_dump(raw_workload(kind, "x", pod_spec=pod["spec"], **spec))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        ((), 2, "nothing to place\nName TYPE/NAME, a file with -f, or a node with --drain"),
-        (
-            ("-f", CHECKOUT, "--replicas", "0"),
-            2,
-            '--replicas "0": not a number from 1 to 100000\nWrite a number, or max',
-        ),
-        (("-f", CHECKOUT, "--replicas", "many"), 2, '--replicas "many": not a number'),
-        (("-f", CHECKOUT, "--exclude-node", "node-zz"), 3, 'nodes "node-zz" not found'),
-        (("-f", CHECKOUT, "--without", "pod/missing"), 3, 'pods "missing" not found in namespace shop'),
-        (
-            ("-f", CHECKOUT, "--without", "missing"),
-            2,
-            '--without "missing": not a pod\nWrite pod/missing or NAMESPACE/missing',
-        ),
-        (("--drain", "node/node-zz"), 3, 'nodes "node-zz" not found'),
-        (
-            ("-f", CHECKOUT, "--add-node", "cpu=8"),
-            2,
-            "without like=NODE it needs memory\nWrite e.g. cpu=8,memory=32Gi, or like=NODE",
-        ),
-        (("-f", CHECKOUT, "--add-node", "like=node-zz"), 3, 'nodes "node-zz" not found'),
-        (
-            ("-f", CHECKOUT, "--add-node", "like=node-a1,name=node-b1"),
-            2,
-            "node node-b1 already exists\nGive the new one another name: name=NAME",
-        ),
-        (
-            ("-f", CHECKOUT, "--add-node", "like=node-a1,count=none"),
-            2,
-            "count=none: not a number of nodes\nWrite a number from 1 to 10000",
-        ),
-        (("-f", CHECKOUT, "--add-node", "like"), 2, '"like": not KEY=VALUE\nWrite e.g. like=node-1,count=2'),
-        (
-            ("-f", CHECKOUT, "--add-node", "like=node-a1,taint=x"),
-            2,
-            "taint=x: not a taint\nWrite taint=KEY=VALUE:EFFECT with NoSchedule",
-        ),
-        (("-f", CHECKOUT, "--add-node", "like=node-a1,label=x"), 2, "label=x: not a label\nWrite label=KEY=VALUE"),
-        (
-            ("-f", CHECKOUT, "--add-node", "like=node-a1,cpu=lots"),
-            2,
-            "cpu=lots: 'lots' is not a quantity: it must be a number and a suffix\nWrite e.g. 250m",
-        ),
-        (("-f", CHECKOUT, "--add-node", "cpu=-3,memory=-1Gi"), 2, "cpu=-3: below 0\nWrite an amount of 0 or more"),
-        (("-f", CHECKOUT, "--add-node", "cpuu=3,memroy=3Gi"), 2, "cpuu= is not a key\nDid you mean cpu=?"),
-        (("-f", CHECKOUT, "--add-node", "like=node-a1,memroy=3Gi"), 2, "memroy= is not a key\nDid you mean memory=?"),
-        (("-f", CHECKOUT, "--add-node", "like=node-a1,x=3"), 2, "x= is not a key\nWrite one of name, like, count,"),
-        (("-f", "/nowhere.yaml"), 6, "/nowhere.yaml"),
-    ],
-)
-def test_refusal_has_a_remedy(arguments: tuple[str, ...], code: int, words: str) -> None:
-    ran = run("place", "--demo", *arguments)
-    assert ran.code == code
-    assert words in ran.err
-    assert ran.out == ""
+FILE_NEEDS = f"""\
+$ -f {CHECKOUT} --replicas 0   # 2
+error: --replicas "0": not a number from 1 to 100000
+Write a number, or max
+$ -f {CHECKOUT} --replicas many   # 2
+error: --replicas "many": not a number
+Write a number, or max
+$ -f {CHECKOUT} --exclude-node node-zz   # 3
+$ --drain node/node-zz   # 3
+$ -f {CHECKOUT} --add-node like=node-zz   # 3
+error: nodes "node-zz" not found
+Did you mean node/
+$ -f {CHECKOUT} --without pod/missing   # 3
+error: pods "missing" not found in namespace shop
+To list them:
+$ -f {CHECKOUT} --without missing   # 2
+error: --without "missing": not a pod
+Write pod/missing or NAMESPACE/missing
+$    # 2
+error: nothing to place
+Name TYPE/NAME, a file with -f, or a node with --drain
+$ -f /nowhere.yaml   # 6
+error: /nowhere.yaml: No such file or directory
+Look at the name, and at the folder
+"""
+NODE_NEEDS = """\
+$ cpu=8
+error: without like=NODE it needs memory
+Write e.g. cpu=8,memory=32Gi, or like=NODE
+$ like=node-a1,name=node-b1
+error: node node-b1 already exists
+Give the new one another name: name=NAME
+$ like=node-a1,count=none
+error: count=none: not a number of nodes
+Write a number from 1 to 10000
+$ like
+error: "like": not KEY=VALUE
+Write e.g. like=node-1,count=2
+$ like=node-a1,taint=x
+error: taint=x: not a taint
+Write taint=KEY=VALUE:EFFECT with NoSchedule
+$ like=node-a1,label=x
+error: label=x: not a label
+Write label=KEY=VALUE
+$ like=node-a1,cpu=lots
+error: cpu=lots: 'lots' is not a quantity: it must be a number and a suffix
+Write e.g. 250m
+$ cpu=-3,memory=-1Gi
+error: cpu=-3: below 0
+Write an amount of 0 or more
+$ cpuu=3,memroy=3Gi
+error: cpuu= is not a key
+Did you mean cpu=?
+$ like=node-a1,memroy=3Gi
+error: memroy= is not a key
+Did you mean memory=?
+$ like=node-a1,x=3
+error: x= is not a key
+Write one of name, like, count,
+"""
+NEEDS = [
+    *transcript(FILE_NEEDS),
+    *((f"-f {CHECKOUT} --add-node {node}   # 2", error, advice) for node, error, advice in transcript(NODE_NEEDS)),
+]
+
+
+@pytest.mark.parametrize(("typed", "error", "advice"), NEEDS)
+def test_refusal_has_a_remedy(typed: str, error: str, advice: str) -> None:
+    typed, _, code = typed.partition("# ")
+    ran = run("place", "--demo", *typed.split())
+    assert (ran.code, ran.out) == (int(code), "")
+    assert re.match(f"error: .*{re.escape(error)}", ran.err)
+    assert f"\n{advice}" in ran.err
 
 
 def test_file_without_pods_is_reported() -> None:
@@ -104,14 +121,14 @@ def test_file_without_pods_is_reported() -> None:
 
 
 def test_each_kind_has_its_own_number() -> None:
-    numbers = {
-        "Deployment": manifest("Deployment", replicas=3),
-        "StatefulSet": manifest("StatefulSet"),
-        "Job": manifest("Job", parallelism=2),
-    }
-    for kind, text in numbers.items():
-        (spec,) = placed("-f", "-", stdin=text)["specs"]
-        assert spec["wanted"] == {"Deployment": 3, "StatefulSet": 1, "Job": 2}[kind]
+    cases: tuple[tuple[str, dict[str, int], int], ...] = (
+        ("Deployment", {"replicas": 3}, 3),
+        ("StatefulSet", {}, 1),
+        ("Job", {"parallelism": 2}, 2),
+        ("Job", {"parallelism": 3, "completions": 2}, 2),
+    )
+    for kind, spec, wanted in cases:
+        assert [one["wanted"] for one in placed("-f", "-", stdin=manifest(kind, **spec))["specs"]] == [wanted]
 
 
 def _daemon_set(requests: Mapping[str, str], **spec: Any) -> str:
@@ -120,7 +137,7 @@ def _daemon_set(requests: Mapping[str, str], **spec: Any) -> str:
 
 
 def _words(*arguments: str, stdin: str = "") -> str:
-    return " ".join(run("place", "--demo", *arguments, stdin=stdin).out.split())
+    return said("place", "--demo", *arguments, stdin=stdin)
 
 
 def test_daemon_set_runs_on_the_nodes_that_it_chooses() -> None:
@@ -147,9 +164,8 @@ def test_pending_daemon_pods_are_listed_by_node() -> None:
     )
     assert "node-b1 NodeResourcesFit Insufficient memory: lacks 591Mi memory" in words
     # explain uses the same rule.
-    report = json.loads(run("explain", "--demo", "-f", "-", "-o", "json", stdin=text).out)
-    assert report["daemon"] == placed("-f", "-", stdin=text)["specs"][0]
-    page = " ".join(run("explain", "--demo", "-f", "-", stdin=text).out.split())
+    assert data("explain", "--demo", "-f", "-", stdin=text)["daemon"] == placed("-f", "-", stdin=text)["specs"][0]
+    page = said("explain", "--demo", "-f", "-", stdin=text)
     assert "3 of 6 pods of daemonset/agent stay pending: node-a2, node-b1 and node-c2 lack memory." in page
     assert "Nodes daemonset/agent runs on 3 of 12 nodes. 6 nodes get no pod: " in page
 
@@ -161,18 +177,14 @@ def test_new_node_gets_the_pods_of_daemon_sets() -> None:
     assert "daemonset/kube-proxy runs on all 13 nodes, on 12 already." in words
 
 
-_SCALER = """
----
-apiVersion: autoscaling/v2
-kind: HorizontalPodAutoscaler
-metadata: {name: scaler}
-spec: {minReplicas: 2, maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: x}}
-"""
+_TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}
+_RANGE = {"minReplicas": 2, "maxReplicas": 9, "scaleTargetRef": _TARGET}
 
 
 def _scaled(**spec: Any) -> str:
     pod = raw_pod(requests={"cpu": "700m", "memory": "3Gi"})
-    return yaml.safe_dump(raw_workload("Deployment", "x", pod_spec=pod["spec"], **spec)) + _SCALER
+    made = raw_workload("Deployment", "x", pod_spec=pod["spec"], **spec)
+    return yaml.safe_dump_all([made, raw_object("HorizontalPodAutoscaler", "scaler", spec=_RANGE)])
 
 
 def test_replicas_of_an_autoscaler_are_a_range() -> None:
@@ -187,7 +199,7 @@ def test_replicas_of_an_autoscaler_are_a_range() -> None:
     words = " ".join(ran.out.split())
     assert f"deployment/x has 2 to 9 replicas (HorizontalPodAutoscaler scaler): of 9, {fit} fit." in words
     assert f"deployment/x (up to 9) {fit - 2} of 7" in words
-    title = " ".join(run("explain", "--demo", "-f", "-", stdin=_scaled()).out.split())
+    title = said("explain", "--demo", "-f", "-", stdin=_scaled())
     assert "2 to 9 replicas from HorizontalPodAutoscaler scaler: the pod that it makes" in title
 
 
@@ -201,9 +213,8 @@ def test_autoscaler_that_is_ignored(arguments: tuple[str, ...], spec: dict[str, 
 def test_job_shows_parallel_and_total_pods() -> None:
     text = manifest("Job", parallelism=3, completions=10, completionMode="Indexed")
     assert "job/x makes 3 pods at once, 10 in all, one for each index. All 3 pods fit" in _words("-f", "-", stdin=text)
-    title = " ".join(run("explain", "--demo", "-f", "-", stdin=text).out.split())
+    title = said("explain", "--demo", "-f", "-", stdin=text)
     assert "3 pods at once, 10 in all, one for each index: the pod that it makes" in title
-    assert placed("-f", "-", stdin=manifest("Job", parallelism=3, completions=2))["specs"][0]["wanted"] == 2
 
 
 def test_stateful_set_stops_at_pending_pod() -> None:
@@ -227,33 +238,25 @@ def test_pod_refused_by_api_server_is_reported() -> None:
     assert "missing" in ran.out
 
 
-def test_claims_of_a_stateful_set_are_assumed_to_exist() -> None:
-    claim = {
-        "metadata": {"name": "data"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-    }
-    (spec,) = placed("-f", "-", stdin=manifest("StatefulSet", replicas=2, volumeClaimTemplates=[claim]))["specs"]
-    assert spec["placed"] == 2
+def _claim(mode: str) -> dict[str, Any]:
+    return {"spec": {"accessModes": [mode], "resources": {"requests": {"storage": "1Gi"}}}}
 
 
 @pytest.mark.parametrize("mode", ["ReadWriteOnce", "ReadWriteOncePod"])
-def test_replicas_do_not_take_each_others_claims(mode: str) -> None:
-    claim = {
-        "metadata": {"name": "data"},
-        "spec": {"accessModes": [mode], "resources": {"requests": {"storage": "1Gi"}}},
-    }
+def test_claims_of_a_stateful_set_are_assumed_to_exist(mode: str) -> None:
+    """No replica takes the claim of another."""
+    claim = {"metadata": {"name": "data"}, **_claim(mode)}
     (spec,) = placed("-f", "-", stdin=manifest("StatefulSet", replicas=3, volumeClaimTemplates=[claim]))["specs"]
     assert spec["placed"] == 3
 
 
 def test_claims_of_ephemeral_volumes_are_assumed_to_exist() -> None:
     document = yaml.safe_load(manifest("Deployment", replicas=2))
-    claim = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
-    document["spec"]["template"]["spec"]["volumes"] = [{"name": "tmp", "ephemeral": {"volumeClaimTemplate": claim}}]
+    volume = {"name": "tmp", "ephemeral": {"volumeClaimTemplate": _claim("ReadWriteOnce")}}
+    document["spec"]["template"]["spec"]["volumes"] = [volume]
     text = yaml.safe_dump(document)
     assert placed("-f", "-", stdin=text)["specs"][0]["placed"] == 2
-    explained = json.loads(run("explain", "--demo", "-f", "-", "-o", "json", stdin=text).out)
-    assert explained["placement"]["outcome"] == "Fits"
+    assert data("explain", "--demo", "-f", "-", stdin=text)["placement"]["outcome"] == "Fits"
 
 
 def test_added_node_takes_pods_and_an_excluded_one_does_not() -> None:
@@ -290,17 +293,15 @@ def test_drain_builds_its_cluster_once() -> None:
 
 
 def test_drained_node_is_no_remedy() -> None:
-    said = run("place", "--demo", "--drain", "node/node-a1").out
-    assert "Ways out: free 817Mi memory on node-a2 by moving shop/catalog-8wstmlzv2-nrz7h; or tolerate" in " ".join(
-        said.split()
-    )
-    assert "uncordon node-a1" not in said
+    page = _words("--drain", "node/node-a1")
+    assert "Ways out: free 817Mi memory on node-a2 by moving shop/catalog-8wstmlzv2-nrz7h; or tolerate" in page
+    assert "uncordon node-a1" not in page
 
 
 def test_drain_lists_blocking_pods_before_daemon_pods() -> None:
     for form, daemons in (("wide", ["kube-proxy", "net-agent", "csi-block-node", "log-agent"]), ("table", ["4"])):
-        said = run("place", "--demo", "--drain", "node/node-a1", "-o", form).out
-        table = said.partition("that are not moved\n")[2].partition("\n\n")[0]
+        page = run("place", "--demo", "--drain", "node/node-a1", "-o", form).out
+        table = page.partition("that are not moved\n")[2].partition("\n\n")[0]
         rows = [line.split()[0].rpartition("/")[2] for line in table.splitlines()[1:] if not line.startswith(" ")]
         assert rows[0].startswith("checkout-")
         assert [next(one for one in daemons if name.startswith(one)) for name in rows[1:]] == daemons
@@ -317,19 +318,17 @@ def test_drain_of_a_silent_node_fails() -> None:
     assert "default/etcd-2 stays Terminating: its StatefulSet makes no other before a answers, or is fenced" in text
 
 
+AMOUNTS = {"cpu": "64", "memory": "64Gi", "pods": "110"}
+LARGE = [raw_node(name, {"kubernetes.io/hostname": name}, allocatable=AMOUNTS) for name in "ab"]
+
+
 def test_drain_answer_precedes_kubectl_drain_refusals(tmp_path: Path) -> None:
     """A pod without a controller and one with an emptyDir: kubectl evicts no pod unless flags allow losing both."""
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}
-    cached = raw_pod(
-        "cached",
-        nodeName="a",
-        volumes=[{"name": "tmp", "emptyDir": {}}],
-        metadata={"ownerReferences": [owner], "uid": "cached"},
-    )
-    lone = raw_pod("lone", nodeName="a", metadata={"uid": "lone"})
-    has = {"cpu": "64", "memory": "64Gi", "pods": "110"}
-    nodes = [raw_node(name, {"kubernetes.io/hostname": name}, allocatable=has) for name in "ab"]
-    cluster = write_cluster(tmp_path / "cluster.qos", [*nodes, cached, lone])
+    owned = {"ownerReferences": [raw_owner("ReplicaSet", "web")]}
+    volumes = [{"name": "tmp", "emptyDir": {}}]
+    cached = raw_pod("cached", nodeName="a", volumes=volumes, uid="cached", metadata=owned)
+    lone = raw_pod("lone", nodeName="a", uid="lone")
+    cluster = write_cluster(tmp_path / "cluster.qos", [*LARGE, cached, lone])
     ran = run("place", "--snapshot", cluster, "--drain", "node/a")
     assert ran.code == 7
     assert (
@@ -337,7 +336,7 @@ def test_drain_answer_precedes_kubectl_drain_refusals(tmp_path: Path) -> None:
         "kubectl drain evicts no pod without --force (1 pod that no controller recreates) and --delete-emptydir-data "
         "(1 pod with an emptyDir, which is lost)." in " ".join(ran.out.split())
     )
-    cluster = write_cluster(tmp_path / "cluster.qos", [*nodes, cached])
+    cluster = write_cluster(tmp_path / "cluster.qos", [*LARGE, cached])
     assert run("place", "--snapshot", cluster, "--drain", "node/a").code == 0
 
 
@@ -354,18 +353,8 @@ def test_drain_cost_precedes_its_caveats() -> None:
     )
 
 
-CRON_JOB = yaml.safe_dump(
-    {
-        "apiVersion": "batch/v1",
-        "kind": "CronJob",
-        "metadata": {"name": "x"},
-        "spec": {
-            "schedule": "@daily",
-            "suspend": True,
-            "jobTemplate": {"spec": {"template": {"spec": raw_pod(restartPolicy="Never")["spec"]}}},
-        },
-    }
-)
+ENDS = {"spec": {"template": {"spec": raw_pod(restartPolicy="Never")["spec"]}}}
+CRON_JOB = raw_object("CronJob", "x", spec={"schedule": "@daily", "suspend": True, "jobTemplate": ENDS})
 SPREAD = {"maxSkew": 0, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
 
 
@@ -374,7 +363,7 @@ SPREAD = {"maxSkew": 0, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
     [
         (yaml.safe_dump(raw_pod("") | {"metadata": {"generateName": "x-"}}), 0, "pod/x-… 1 of 1 node-"),
         (manifest("Job", parallelism=2, suspend=True), 0, "job/x is suspended (spec.suspend): it makes no pod before"),
-        (CRON_JOB, 0, "cronjob/x is suspended (spec.suspend): it makes no pod before"),
+        (yaml.safe_dump(CRON_JOB), 0, "cronjob/x is suspended (spec.suspend): it makes no pod before"),
         (manifest("Deployment", replicas=0), 0, "deployment/x requests no pods. spec"),
         (
             yaml.safe_dump(raw_pod("x", schedulingGates=[{"name": "a/b"}])),
@@ -400,7 +389,7 @@ def test_explain_and_place_agree_on_api_server_refusals() -> None:
     document = yaml.safe_dump(raw_pod("x", topologySpreadConstraints=[SPREAD]))
     field = "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0:"
     for command, words in (("place", "refuses it (standard input, line 10):"), ("explain", "Refused: line 10:")):
-        text = " ".join(run(command, "--demo", "-f", "-", stdin=document).out.split())
+        text = said(command, "--demo", "-f", "-", stdin=document)
         assert f"{words} {field}" in text
         assert "way out" not in text
 
@@ -413,15 +402,14 @@ def seed(folder: Path) -> str:
 def test_existing_pods_and_silent_node_are_reported(tmp_path: Path) -> None:
     """Node a of the seed is silent, and etcd has three pods."""
     pod = raw_pod(tolerations=[{"operator": "Exists"}])
-    file = tmp_path / "etcd.yaml"
     workload = raw_workload("StatefulSet", "etcd", "default", pod_spec=pod["spec"], replicas=3)
-    file.write_text(yaml.safe_dump(workload))
-    source = ("place", "--snapshot", seed(tmp_path), "-f", str(file))
-    ran = run(*source, "--exclude-node", "b", "--exclude-node", "c")
+    source = ("place", "--snapshot", seed(tmp_path), "-f", "-")
+    manifest = yaml.safe_dump(workload)
+    ran = run(*source, "--exclude-node", "b", "--exclude-node", "c", stdin=manifest)
     text = " ".join(ran.out.split())
     assert ran.code == 7
     assert "3 pods go to a, which does not answer: nothing starts there until it does." in text
-    text = " ".join(run(*source, "--exclude-node", "a").out.split())
+    text = said(*source, "--exclude-node", "a", stdin=manifest)
     assert "already; 3 more are placed. All 3 pods fit: 2 on b and 1 on c." in text
 
 
@@ -434,13 +422,12 @@ def test_existing_pods_and_silent_node_are_reported(tmp_path: Path) -> None:
     ],
 )
 def test_pod_with_node_name_skips_the_scheduler(tmp_path: Path, node: str, code: int, words: str) -> None:
-    file = tmp_path / "pod.yaml"
-    file.write_text(yaml.safe_dump(raw_pod("x", "shop", nodeName=node)))
-    source = ("--snapshot", seed(tmp_path), "-f", str(file))
-    ran = run("place", *source)
+    manifest = yaml.safe_dump(raw_pod("x", "shop", nodeName=node))
+    source = ("--snapshot", seed(tmp_path), "-f", "-")
+    ran = run("place", *source, stdin=manifest)
     assert ran.code == code
     assert (f"pod/x does not run. {words}" if words else "It fits, on b.") in " ".join(ran.out.split())
-    explained = " ".join(run("explain", *source).out.split())
+    explained = said("explain", *source, stdin=manifest)
     assert (words or "spec.nodeName is b: no scheduler is involved, and the kubelet there runs it") in explained
     assert "would not be chosen" not in explained
 
@@ -488,46 +475,34 @@ def best(tmp_path: Path, workload: dict[str, Any], kind: str, template_hash: str
     if template_hash:
         owner = small("ReplicaSet", f"x-{template_hash}", selector={"matchLabels": labels})
         owner["spec"]["template"] = first["spec"]["template"]
-        owner["metadata"] |= {
-            "labels": labels,
-            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "x", "controller": True}],
-        }
-    reference = {"apiVersion": "apps/v1", "kind": owner["kind"], "name": owner["metadata"]["name"], "controller": True}
+        owner["metadata"] |= {"labels": labels, "ownerReferences": [raw_owner("Deployment", "x")]}
+    reference = raw_owner(owner["kind"], owner["metadata"]["name"])
     there = raw_pod("x-0", "shop", labels=labels, nodeName="a", metadata={"ownerReferences": [reference]})
-    has = {"cpu": "64", "memory": "64Gi", "pods": "110"}
-    nodes = [raw_node(name, {"kubernetes.io/hostname": name}, allocatable=has) for name in "ab"]
     # A pod as large as the first, so that resource scores do not decide.
     other = raw_pod("other", "shop", nodeName="b")
     cluster = tmp_path / "cluster.yaml"
-    cluster.write_text(yaml.safe_dump_all([*nodes, there, other, owner, {**workload, "kind": kind}]))
-    file = tmp_path / "x.yaml"
-    file.write_text(yaml.safe_dump(workload))
-    asked = run("explain", "--snapshot", str(cluster), "-f", str(file), "-o", "json")
-    found: list[str] = json.loads(asked.out)["placement"]["best"]
-    ran = run("place", "--snapshot", str(cluster), "-f", str(file), "--replicas", "1", "-o", "json")
-    (spec,) = json.loads(ran.out)["specs"]
+    cluster.write_text(yaml.safe_dump_all([*LARGE, there, other, owner, {**workload, "kind": kind}]))
+    source, text = ("--snapshot", str(cluster)), yaml.safe_dump(workload)
+    found: list[str] = data("explain", *source, "-f", "-", stdin=text)["placement"]["best"]
+    (spec,) = data("place", *source, "-f", "-", "--replicas", "1", stdin=text)["specs"]
     assert list(spec["nodes"]) == found[:1]
-    named = f"{kind.lower()}/x"
-    live = run("explain", "--snapshot", str(cluster), named, "-n", "shop", "--placement", "-o", "json")
-    assert json.loads(live.out)["template"]["placement"]["best"] == found
+    live = data("explain", *source, f"{kind.lower()}/x", "-n", "shop", "--placement")
+    assert live["template"]["placement"]["best"] == found
     return found
 
 
 def test_S4_revision_counts_in_a_snapshot_too(tmp_path: Path) -> None:
     """A snapshot keeps the parts of a template that rules read."""
     (there,) = (obj for obj in demo_objects() if (obj["kind"], obj["metadata"]["name"]) == ("Deployment", "catalog"))
-    file = tmp_path / "catalog.yaml"
-    file.write_text(yaml.safe_dump({**there, "metadata": {"name": "catalog", "namespace": "shop"}}))
+    text = yaml.safe_dump({**there, "metadata": {"name": "catalog", "namespace": "shop"}})
     snapshot = str(tmp_path / "demo.snapshot")
     assert run("snapshot", "--demo", "-o", snapshot).code == 0
     for source in (("--demo",), ("--snapshot", snapshot)):
-        manifest = run("explain", *source, "-f", str(file), "-o", "json")
-        live = run("explain", *source, "deployment/catalog", "-n", "shop", "--placement", "-o", "json")
-        for placement in (json.loads(manifest.out)["placement"], json.loads(live.out)["template"]["placement"]):
-            counts = {score["node"]: _counts(score) for score in placement["scores"]}
+        manifest = data("explain", *source, "-f", "-", stdin=text)
+        live = data("explain", *source, "deployment/catalog", "-n", "shop", "--placement")
+        for placement in (manifest["placement"], live["template"]["placement"]):
+            counts = {
+                score["node"]: {term["domain"]: term["count"] for term in score["softSpread"]["terms"]}
+                for score in placement["scores"]
+            }
             assert counts == {"node-b2": {"eu-1b": 1, "node-b2": 0}, "node-a1": {"eu-1a": 2, "node-a1": 1}}
-
-
-def _counts(score: dict[str, Any]) -> dict[str, int]:
-    """Pods of the revision by domain."""
-    return {term["domain"]: term["count"] for term in score["softSpread"]["terms"]}

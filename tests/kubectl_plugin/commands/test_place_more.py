@@ -12,9 +12,12 @@ import pytest
 import yaml
 
 from cluster_io.demo import demo_objects
+from tests.kubectl_plugin.answers import data, said, transcript
 from tests.kubectl_plugin.running import run, write_cluster
+from tests.objects import raw_condition, raw_node, raw_object, raw_owner, raw_pod, raw_priority_class, raw_workload
 
 PENDING = "checkout-mv9cgvs6p-x2x7p"
+READY = raw_condition("Ready")
 ROOM = ("--add-node", "like=node-c2,name=extra-c,zone=eu-1c", "--add-node", "like=node-b2,name=extra-b")
 
 
@@ -24,18 +27,11 @@ def words(*arguments: str) -> tuple[int, str]:
 
 
 def specs(*arguments: str, stdin: str = "") -> list[dict[str, Any]]:
-    ran = run("place", "--demo", *arguments, "-o", "json", stdin=stdin)
-    assert ran.err == ""
-    found: list[dict[str, Any]] = json.loads(ran.out)["specs"]
-    return found
+    return list(data("place", "--demo", *arguments, stdin=stdin)["specs"])
 
 
-def workload(kind: str, name: str, namespace: str = "shop") -> dict[str, Any]:
-    (found,) = (
-        entry
-        for entry in demo_objects()
-        if entry["kind"] == kind and entry["metadata"]["name"] == name and entry["metadata"]["namespace"] == namespace
-    )
+def workload(kind: str, name: str) -> dict[str, Any]:
+    [found] = (one for one in demo_objects() if (one["kind"], one["metadata"]["name"]) == (kind, name))
     return dict(found)
 
 
@@ -64,24 +60,21 @@ def test_pending_pods_of_the_workload_take_their_room_first() -> None:
     assert next(iter(alone["nodes"])) == next(iter(first["nodes"]))
 
 
-def _as_written(there: dict[str, Any]) -> dict[str, Any]:
-    """A workload without the fields that the API server adds to a Job, which refuses a new one that has them."""
-    written = copy.deepcopy(there)
-    if written["kind"] == "Job":
-        del written["spec"]["selector"]
-        meta = written["spec"]["template"]["metadata"]
-        added = re.compile("controller-uid|job-name")
-        meta["labels"] = {key: value for key, value in meta["labels"].items() if not added.search(key)}
-    return written
-
-
 @pytest.mark.parametrize(
     ("kind", "name", "namespace"), [("Deployment", "checkout", "shop"), ("Job", "video-encode", "batch")]
 )
 def test_more_replicas_match_renamed_manifest(kind: str, name: str, namespace: str) -> None:
     """The constraints are its own, and a Job's pods have none, so the owner makes no difference."""
-    there = workload(kind, name, namespace)
-    manifest = yaml.safe_dump(_as_written(there) | {"metadata": {"name": "other", "namespace": namespace}})
+    there = copy.deepcopy(workload(kind, name))
+    if kind == "Job":
+        # The API server adds these, and refuses a new Job that has them.
+        del there["spec"]["selector"]
+        labels = there["spec"]["template"]["metadata"]["labels"]
+        added = re.compile("controller-uid|job-name")
+        there["spec"]["template"]["metadata"]["labels"] = {
+            key: value for key, value in labels.items() if not added.search(key)
+        }
+    manifest = yaml.safe_dump(there | {"metadata": {"name": "other", "namespace": namespace}})
     gone = ("--without", f"shop/{PENDING}")
     flags = ("-n", namespace, "--replicas", "max", *ROOM, *gone)
     (more,) = specs(f"{kind.lower()}/{name}", *flags)
@@ -108,49 +101,38 @@ def test_stateful_set_waits_for_ordinal_on_silent_node(name: str, namespace: str
     assert holds in run("partitions", "--demo", "-o", "markdown").out
 
 
-def _sets(tmp_path: Path, **changed: Any) -> tuple[str, ...]:
-    """The demo cluster with other fields of StatefulSet broker and of its pod broker-2."""
-    objects = demo_objects()
-    for entry in objects:
-        kind, name = entry["kind"], entry["metadata"]["name"]
-        if (kind, name) == ("StatefulSet", "broker"):
-            entry["spec"] |= changed.get("spec", {})
-        if (kind, name) == ("Pod", "broker-2") and "node" in changed:
-            entry["spec"]["nodeName"] = changed["node"]
-            if not changed["deleted"]:
-                del entry["metadata"]["deletionTimestamp"]
-    file = tmp_path / "cluster.json"
-    write_cluster(file, objects)
-    return ("place", "--snapshot", str(file), "-n", "data", "sts/broker")
+NEXT = "No: StatefulSet broker makes no other"
 
 
 @pytest.mark.parametrize(
-    ("changed", "code", "first"),
+    ("spec", "node", "deleted", "code", "first"),
     [
-        pytest.param(
-            {"spec": {"podManagementPolicy": "Parallel"}},
+        (
+            {"podManagementPolicy": "Parallel"},
+            "node-c3",
+            True,
             0,
             "Yes: 1 more pod of StatefulSet broker fits, on node-b2. ",
-            id="Parallel",
         ),
-        pytest.param(
-            {"node": "node-c2", "deleted": True},
-            7,
-            "No: StatefulSet broker makes no other broker-2 before it is gone, and neither scales nor rolls out. There",
-            id="being deleted on a node that answers",
-        ),
-        pytest.param(
-            {"node": "node-c2", "deleted": False},
-            7,
-            "No: StatefulSet broker makes no other pod before broker-2 is Ready (OrderedReady). There is room: 1 more ",
-            id="not Ready",
-        ),
+        ({}, "node-c2", True, 7, f"{NEXT} broker-2 before it is gone, and neither scales nor rolls out. There"),
+        ({}, "node-c2", False, 7, f"{NEXT} pod before broker-2 is Ready (OrderedReady). There is room: 1 more "),
     ],
+    ids=["Parallel", "being deleted on a node that answers", "not Ready"],
 )
 def test_stateful_set_waits_by_its_pod_management_policy(
-    tmp_path: Path, changed: dict[str, Any], code: int, first: str
+    tmp_path: Path, spec: dict[str, str], node: str, deleted: bool, code: int, first: str
 ) -> None:
-    ran = run(*_sets(tmp_path, **changed))
+    objects = demo_objects()
+    for entry in objects:
+        named = (entry["kind"], entry["metadata"]["name"])
+        if named == ("StatefulSet", "broker"):
+            entry["spec"] |= spec
+        if named == ("Pod", "broker-2"):
+            entry["spec"]["nodeName"] = node
+            if not deleted:
+                del entry["metadata"]["deletionTimestamp"]
+    file = write_cluster(tmp_path / "cluster.json", objects)
+    ran = run("place", "--snapshot", file, "-n", "data", "sts/broker")
     assert (ran.code, ran.err) == (code, "")
     assert " ".join(ran.out.split()).startswith(first)
 
@@ -171,10 +153,8 @@ def test_pending_pods_count_without_gated_ones(tmp_path: Path) -> None:
         if number == 0:
             more["spec"]["schedulingGates"] = [{"name": "example.com/wait"}]
         objects.append(more)
-    file = tmp_path / "cluster.json"
-    write_cluster(file, objects)
-    ran = run("place", "--snapshot", str(file), "-n", "shop", "deployment/checkout")
-    text = " ".join(ran.out.split())
+    file = write_cluster(tmp_path / "cluster.json", objects)
+    text = said("place", "--snapshot", file, "-n", "shop", "deployment/checkout")
     assert "No: 1 more pod of Deployment checkout does not fit now." in text
     assert "13 of its pods are pending already and go first: 0 of 13 fit." in text
     assert "checkout-0 " not in text
@@ -182,10 +162,8 @@ def test_pending_pods_count_without_gated_ones(tmp_path: Path) -> None:
 
 
 def test_pending_pod_and_copy_are_distinguished() -> None:
-    ran = run("place", "--demo", f"pod/{PENDING}", *ROOM)
-    rows = [line.split("  ")[0] for line in ran.out.splitlines()]
-    assert f"pod/{PENDING} (pending)" in rows
-    assert f"like pod/{PENDING}" in rows
+    lines = run("place", "--demo", f"pod/{PENDING}", *ROOM).out.splitlines()
+    assert {f"pod/{PENDING} (pending)", f"like pod/{PENDING}"} <= {line.split("  ")[0] for line in lines}
 
 
 def test_answer_shows_lost_pods() -> None:
@@ -249,24 +227,20 @@ def test_fit_without_preemption_comes_first(namespace: str, name: str, replicas:
     assert (phrase in text) == (victims > 0)
 
 
+IF = "Only with preemption: {} more pods of StatefulSet ledger fit if batch/nightly-index-q7n2s is preempted ({}); "
+ALONE = "1 of {} fits without. Without preemption: 1 on node-b2. "
+
+
 @pytest.mark.parametrize(
     ("replicas", "answer"),
     [
         ("1", "Yes: 1 more pod of StatefulSet ledger fits, on node-b2."),
-        (
-            "2",
-            (
-                "Only with preemption: 2 more pods of StatefulSet ledger fit if batch/nightly-index-q7n2s is preempted "
-                "(1 on node-b2, 1 on node-a1); 1 of 2 fits without. Without preemption: 1 on node-b2. "
-            ),
-        ),
+        ("2", IF.format(2, "1 on node-b2, 1 on node-a1") + ALONE.format(2)),
         (
             "3",
-            (
-                "Only with preemption: 3 more pods of StatefulSet ledger fit if batch/nightly-index-q7n2s is preempted "
-                "(2 on node-a1, 1 on node-b2); 1 of 3 fits without. Without preemption: 1 on node-b2. "
-                "The preempted pod's replacement needs room too: that is not counted here. spec"
-            ),
+            IF.format(3, "2 on node-a1, 1 on node-b2")
+            + ALONE.format(3)
+            + "The preempted pod's replacement needs room too: that is not counted here. spec",
         ),
     ],
 )
@@ -316,16 +290,13 @@ def test_answer_is_first_line_after_change_title() -> None:
 
 
 def test_as_many_as_fit_are_counted() -> None:
-    code, text = words("deployment/cart", "--replicas", "max", "--no-preemption")
-    (spec,) = specs("deployment/cart", "--replicas", "max", "--no-preemption")
+    flags = ("deployment/cart", "--no-preemption", "--replicas")
+    code, text = words(*flags, "max")
+    [most] = (spec["placed"] for spec in specs(*flags, "max"))
     assert code == 0
-    assert f"{spec['placed']} more pods of Deployment cart fit: " in text
+    assert f"{most} more pods of Deployment cart fit: " in text
     assert "The next does not. Of 12 nodes, " in text
-
-
-def test_partial_fit_is_no_success() -> None:
-    most = specs("deployment/cart", "--replicas", "max", "--no-preemption")[0]["placed"]
-    code, text = words("deployment/cart", "--replicas", str(most + 1), "--no-preemption")
+    code, text = words(*flags, str(most + 1))
     assert code == 7
     assert f"No: {most} of {most + 1} more pods of Deployment cart fit now: " in text
 
@@ -341,96 +312,70 @@ def test_names_files_and_changes_can_be_combined() -> None:
     assert "Yes: 2 of 2 more pods of Deployment cart fit: " in drained
 
 
-@pytest.mark.parametrize(
-    ("typed", "code", "error"),
-    [
-        (
-            "deployment/nope",
-            3,
-            'deployments.apps "nope" not found in namespace shop\nTo list them: kubectl qos explain deployments',
-        ),
-        (
-            "web",
-            3,
-            (
-                'pods "web" not found in namespace shop\ndeployment/web exists in namespace shop. '
-                "Try kubectl qos place deployment/web -n shop --demo\n"
-            ),
-        ),
-        (
-            "web -n data",
-            3,
-            (
-                'pods "web" not found in namespace data\ndeployment/web exists in namespace shop. '
-                "Try kubectl qos place deployment/web -n shop --demo\n"
-            ),
-        ),
-        ("xyz", 3, 'pods "xyz" not found in namespace shop\nA name alone is a pod\'s; write TYPE/NAME for others'),
-        *(
-            (
-                f"{typed} 3",
-                2,
-                (
-                    '"3": pass the number of pods with --replicas\n'
-                    f"Try kubectl qos place {typed} --replicas 3 -n shop --demo\n"
-                ),
-            )
-            for typed in ("deploy/web", "deployment web")
-        ),
-        (
-            "ds/log-agent --replicas 3 -n monitoring",
-            2,
-            (
-                "daemonset/log-agent: a DaemonSet has one pod on each node that it chooses, and cannot have more\n"
-                "On which nodes it runs: kubectl qos place daemonset/log-agent\n"
-            ),
-        ),
-        ("node/node-a1", 2, "node/node-a1: a node is not placed\nWhere its pods would go: kubectl qos place --drain"),
-        (
-            "job/nightly-report-29870100 -n batch",
-            2,
-            "job/nightly-report-29870100: it has ended, and has no more pods\n",
-        ),
-        ("secret/x", 2, '"secret" cannot be placed\nTypes: pod, '),
-        ("deployments", 2, '"deployments": no name\nWrite deployment/NAME'),
-    ],
-)
-def test_unscalable_target_is_a_two_line_error(typed: str, code: int, error: str) -> None:
+REFUSED = """\
+$ deployment/nope   # 3
+error: deployments.apps "nope" not found in namespace shop
+To list them: kubectl qos explain deployments
+$ web   # 3
+error: pods "web" not found in namespace shop
+deployment/web exists in namespace shop. Try kubectl qos place deployment/web -n shop --demo
+$ web -n data   # 3
+error: pods "web" not found in namespace data
+deployment/web exists in namespace shop. Try kubectl qos place deployment/web -n shop --demo
+$ xyz   # 3
+error: pods "xyz" not found in namespace shop
+A name alone is a pod's; write TYPE/NAME for others
+$ deploy/web 3   # 2
+error: "3": pass the number of pods with --replicas
+Try kubectl qos place deploy/web --replicas 3 -n shop --demo
+$ deployment web 3   # 2
+error: "3": pass the number of pods with --replicas
+Try kubectl qos place deployment web --replicas 3 -n shop --demo
+$ ds/log-agent --replicas 3 -n monitoring   # 2
+error: daemonset/log-agent: a DaemonSet has one pod on each node that it chooses, and cannot have more
+On which nodes it runs: kubectl qos place daemonset/log-agent
+$ node/node-a1   # 2
+error: node/node-a1: a node is not placed
+Where its pods would go: kubectl qos place --drain
+$ job/nightly-report-29870100 -n batch   # 2
+error: job/nightly-report-29870100: it has ended, and has no more pods
+\n\
+$ secret/x   # 2
+error: "secret" cannot be placed
+Types: pod, \n\
+$ deployments   # 2
+error: "deployments": no name
+Write deployment/NAME
+"""
+
+
+@pytest.mark.parametrize(("typed", "error", "advice"), transcript(REFUSED))
+def test_unscalable_target_is_a_two_line_error(typed: str, error: str, advice: str) -> None:
+    typed, _, code = typed.partition("   # ")
     ran = run("place", "--demo", *typed.split())
-    assert (ran.code, ran.out) == (code, "")
-    assert ran.err.startswith(f"error: {error}")
-    assert ran.err.count("\n") == 2
+    first, second = ran.err.splitlines()
+    assert (ran.code, ran.out, first) == (int(code), "", f"error: {error}")
+    assert second.startswith(advice)
 
 
 def test_daemon_set_pod_cannot_have_replicas() -> None:
-    (name, *_) = (
-        entry["metadata"]["name"]
-        for entry in demo_objects()
-        if entry["kind"] == "Pod" and entry["metadata"]["name"].startswith("log-agent-")
-    )
+    names = (one["metadata"]["name"] for one in demo_objects() if one["kind"] == "Pod")
+    name = next(name for name in names if name.startswith("log-agent-"))
     ran = run("place", "--demo", "-n", "monitoring", f"pod/{name}")
     assert ran.code == 2
     assert f"pod/{name}: it belongs to DaemonSet log-agent, which does not choose a node" in ran.err
 
 
-def _written(name: str, **changed: Any) -> str:
-    """A Deployment of the demo cluster as its author would write it."""
-    found = (one for one in demo_objects() if (one["kind"], one["metadata"]["name"]) == ("Deployment", name))
-    entry = copy.deepcopy(next(found))
-    meta = {key: entry["metadata"][key] for key in ("name", "namespace")}
-    return yaml.safe_dump(
-        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": {**entry["spec"], **changed}}
-    )
-
-
 def test_pending_pods_of_file_workload_are_placed_first() -> None:
-    manifest = _written("checkout", replicas=1)
+    there = workload("Deployment", "checkout")
+    meta = {"name": "checkout", "namespace": "shop"}
+    manifest = yaml.safe_dump({**there, "metadata": meta, "spec": {**there["spec"], "replicas": 1}})
     found = specs("-f", "-", *ROOM, stdin=manifest)
     assert [(spec["name"], spec["origin"], spec["placed"]) for spec in found] == [
         (f"pod/{PENDING}", "pending", 1),
         ("deployment/checkout", "manifest", 1),
     ]
-    out = " ".join(run("place", "--demo", "-f", "-", stdin=manifest).out.split())
+    out = said("place", "--demo", "-f", "-", stdin=manifest)
     assert f"{PENDING} is pending already and goes first, and does not fit either." in out
     assert out.index("deployment/checkout stays pending.") < out.index(f"{PENDING} is pending already")
 
@@ -440,14 +385,7 @@ def test_P1_class_of_file_counts_for_named_workloads() -> None:
     named = ("place", "--demo", "deployment/loyalty", "-n", "shop")
     alone = run(*named)
     assert (alone.code, "no PriorityClass with name legacy-vip was found" in " ".join(alone.out.split())) == (7, True)
-    brought = yaml.safe_dump(
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": "legacy-vip"},
-            "value": 5000,
-        }
-    )
+    brought = yaml.safe_dump(raw_priority_class("legacy-vip", 5000))
     ran = run(*named, "-f", "-", "-o", "json", stdin=brought)
     report = json.loads(ran.out)
     assert (ran.code, ran.err, report["refused"]) == (0, "", [])
@@ -465,59 +403,34 @@ def test_file_without_effect_is_reported_beside_a_name() -> None:
 
 def test_budget_violating_victims_come_first(tmp_path: Path) -> None:
     """The scheduler prefers the lowest priority; a database preempted against its budget weighs more."""
-    node = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": "n1", "labels": {"kubernetes.io/hostname": "n1"}},
-        "status": {
-            "conditions": [{"type": "Ready", "status": "True"}],
-            "allocatable": {"cpu": "6", "memory": "6Gi", "pods": "9"},
-        },
-    }
-
-    def pod(name: str, owner: str) -> dict[str, Any]:
-        owners = [{"apiVersion": "apps/v1", "kind": owner, "name": f"o-{name}", "uid": name, "controller": True}]
-        labels = {"app": "pg"} if owner == "StatefulSet" else {}
-        meta = {"name": name, "namespace": "data", "uid": name, "labels": labels}
-        return {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {**meta, **({"ownerReferences": owners} if owner else {})},
-            "spec": {
-                "nodeName": "n1",
-                "priority": 0,
-                "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
-            },
-            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
-        }
-
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "pg", "namespace": "data"},
-        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "pg"}}},
-        "status": {"disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1},
-    }
-    urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "top"}, "value": 9}
-    names = ("a", "ReplicaSet"), ("b", "ReplicaSet"), ("c", "ReplicaSet"), ("lone", ""), ("pg-0", "StatefulSet")
-    items: list[dict[str, Any]] = [node, budget, urgent, *(pod(*one) for one in names)]
-    file = write_cluster(tmp_path / "cluster.json", items)
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
-    manifest = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "new", "namespace": "data"},
-        "spec": {
-            "replicas": 6,
-            "selector": {"matchLabels": {"app": "new"}},
-            "template": {
-                "metadata": {"labels": {"app": "new"}},
-                "spec": {"priorityClassName": "top", "containers": [container]},
-            },
-        },
-    }
-    out = run("place", "-f", "-", "--snapshot", file, stdin=json.dumps(manifest)).out
-    text = " ".join(out.split())
+    amounts = {"cpu": "6", "memory": "6Gi", "pods": "9"}
+    node = raw_node("n1", {"kubernetes.io/hostname": "n1"}, conditions=[READY], allocatable=amounts)
+    budget = raw_object(
+        "PodDisruptionBudget",
+        "pg",
+        "data",
+        spec={"maxUnavailable": 0, "selector": {"matchLabels": {"app": "pg"}}},
+        status={"disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1},
+    )
+    owners = {"a": "ReplicaSet", "b": "ReplicaSet", "c": "ReplicaSet", "lone": "", "pg-0": "StatefulSet"}
+    pods = [
+        raw_pod(
+            name,
+            "data",
+            uid=name,
+            labels={"app": "pg"} if owner == "StatefulSet" else {},
+            metadata={"ownerReferences": [raw_owner(owner, f"o-{name}", name)]} if owner else {},
+            requests={"cpu": "1"},
+            nodeName="n1",
+            priority=0,
+            status={"phase": "Running", "conditions": [READY]},
+        )
+        for name, owner in owners.items()
+    ]
+    file = write_cluster(tmp_path / "cluster.json", [node, budget, raw_priority_class("top", 9), *pods])
+    pod = raw_pod(requests={"cpu": "1"}, priorityClassName="top")
+    manifest = raw_workload("Deployment", "new", "data", pod_spec=pod["spec"], replicas=6)
+    text = said("place", "-f", "-", "--snapshot", file, stdin=json.dumps(manifest))
     assert "The scheduler preempts data/pg-0, data/lone and 3 more for them." in text
     assert "To preempt data/pg-0 violates PodDisruptionBudget data/pg." in text
     table = text[text.index("Preempted") :]
