@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,15 @@ from kubectl_plugin.reports.rights import ASKED, KUBELETS, read_only
 from tests.cluster_io.recording import RecordingSource
 from tests.e2e.plugin import flat
 from tests.golden import check
+from tests.kubectl_plugin.answers import data
 from tests.kubectl_plugin.asked import COMMANDS as TYPED
 from tests.kubectl_plugin.asked import MANIFEST, Request, asked_by, missed
 from tests.kubectl_plugin.running import run
-from tests.objects import raw_pod, raw_workload
+from tests.objects import raw_object, raw_pod, raw_workload
 from tests.tree import ROOT
 
 _READ = {"get", "list"}
+Reads = Callable[..., RecordingSource]
 
 
 @pytest.fixture(scope="module")
@@ -164,11 +166,10 @@ def test_K_every_command_makes_requests_or_is_exempt() -> None:
 
 
 def test_K_other_formats() -> None:
-    printed = json.loads(run("rights", "node", "-o", "json").out)
-    assert [printed] == _roles("node") == _roles("node", "-o", "yaml")
+    assert [data("rights", "node")] == _roles("node") == _roles("node", "-o", "yaml")
     assert run("rights", "node", "-o", "name").out == "clusterrole.rbac.authorization.k8s.io/kubectl-qos-node\n"
     assert run("rights", "node", "-o", "markdown").out == f"```yaml\n{run('rights', 'node').out}```\n"
-    assert json.loads(run("rights", "node", "-n", "shop", "-o", "json").out)["apiVersion"] == "v1"
+    assert data("rights", "node", "-n", "shop")["apiVersion"] == "v1"
 
 
 @pytest.mark.parametrize(
@@ -180,22 +181,11 @@ def test_K_other_formats() -> None:
     ],
 )
 def test_K_answer_that_lacks_a_right_leads_to_the_role(
-    forbidden: str, words: tuple[str, ...], last: str, monkeypatch: pytest.MonkeyPatch
+    forbidden: str, words: tuple[str, ...], last: str, reads: Reads
 ) -> None:
-    source = RecordingSource(demo_objects(), forbidden={forbidden})
-    source.namespace = "shop"
-    monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
+    reads(only_in="", forbidden={forbidden})
     *_, line = run(*words).out.splitlines()
     assert line.removeprefix("Next").strip() == f"{last}   # a role, for an administrator to apply"
-
-
-@pytest.fixture
-def developer(monkeypatch: pytest.MonkeyPatch) -> RecordingSource:
-    """The demo cluster for a user who may read the objects of namespace shop."""
-    source = RecordingSource([*demo_objects(), *_CLAIMING], only_in="shop", git_version=DEMO_VERSION)
-    source.namespace, source.now, source.side_by_side = "shop", datetime.fromisoformat(DEMO_NOW), True
-    monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
-    return source
 
 
 def _claiming(name: str, claim: str) -> Mapping[str, Any]:
@@ -204,6 +194,31 @@ def _claiming(name: str, claim: str) -> Mapping[str, Any]:
 
 
 _CLAIMING = (_claiming("typo", "nope"), _claiming("elsewhere", "data-postgres-0"))
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
+    """The demo cluster with more objects, for a user who may read the objects of namespace shop."""
+
+    def made(
+        *objects: Any, only_in: str = "shop", space: str = "shop", forbidden: Iterable[str] = ()
+    ) -> RecordingSource:
+        everything = [*demo_objects(), *objects]
+        source = RecordingSource(everything, only_in=only_in, forbidden={*forbidden}, git_version=DEMO_VERSION)
+        source.namespace, source.now, source.side_by_side = space, datetime.fromisoformat(DEMO_NOW), bool(only_in)
+        monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
+        return source
+
+    return made
+
+
+@pytest.fixture
+def developer(reads: Reads) -> RecordingSource:
+    return reads(*_CLAIMING)
+
+
+def _quota(name: str, hard: Mapping[str, str], used: Mapping[str, str]) -> dict[str, Any]:
+    return raw_object("ResourceQuota", name, "shop", spec={"hard": hard}, status={"hard": hard, "used": used})
 
 
 def test_K_in_one_namespace_its_claims_are_known(developer: RecordingSource) -> None:
@@ -221,10 +236,8 @@ def test_K_in_one_namespace_its_claims_are_known(developer: RecordingSource) -> 
 
 
 @pytest.mark.parametrize("unread", [set(), {"persistentvolumeclaims"}])
-def test_K_missing_claim_decides_without_nodes(unread: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    source = RecordingSource([*demo_objects(), *_CLAIMING], only_in="shop", forbidden={"nodes", *unread})
-    source.namespace, source.now = "shop", datetime.fromisoformat(DEMO_NOW)
-    monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
+def test_K_missing_claim_decides_without_nodes(unread: set[str], reads: Reads) -> None:
+    reads(*_CLAIMING, forbidden={"nodes", *unread})
     ran = run("explain", "pod/typo", "-n", "shop")
     sentence = 'no node fits. Claim "nope" does not exist.'
     assert (ran.code, sentence in flat(ran.out)) == ((11, False) if unread else (0, True)), ran
@@ -250,20 +263,9 @@ def test_K_unknown_facts_of_one_namespace(developer: RecordingSource, words: str
 
 
 @pytest.mark.parametrize("words", ["deployment/fat --replicas 6", "-f -"])
-def test_K_pods_within_quota_are_uncertain_too(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "500m"}}}]
-    fat = raw_workload("Deployment", "fat", "shop", pod_spec={"containers": containers}, replicas=0)
-    bounds = {"hard": {"requests.cpu": "2"}}
-    quota = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "compute", "namespace": "shop"},
-        "spec": bounds,
-        "status": bounds | {"used": {"requests.cpu": "1"}},
-    }
-    source = RecordingSource([*demo_objects(), fat, quota], only_in="shop", git_version=DEMO_VERSION)
-    source.namespace, source.now, source.side_by_side = "shop", datetime.fromisoformat(DEMO_NOW), True
-    monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
+def test_K_pods_within_quota_are_uncertain_too(words: str, reads: Reads) -> None:
+    fat = raw_workload("Deployment", "fat", "shop", pod_spec=raw_pod(requests={"cpu": "500m"})["spec"], replicas=0)
+    reads(fat, _quota("compute", {"requests.cpu": "2"}, {"requests.cpu": "1"}))
     manifest = json.dumps({**fat, "spec": {**fat["spec"], "replicas": 6}})
     ran = run("place", *words.split(), "-n", "shop", stdin=manifest)
     assert (ran.code, "uota compute admits 2 of 6" in ran.out) == (7, True), ran
@@ -273,8 +275,7 @@ def test_K_pods_within_quota_are_uncertain_too(words: str, monkeypatch: pytest.M
         "pods outside of shop: you may not list them",
     ):
         assert said in flat(ran.out)
-    report = json.loads(run("place", *words.split(), "-n", "shop", "-o", "json", stdin=manifest).out)
-    assert report["verdict"]["lacks"] == ["pods"]
+    assert data("place", *words.split(), "-n", "shop", stdin=manifest)["verdict"]["lacks"] == ["pods"]
 
 
 @pytest.mark.usefixtures("developer")
@@ -286,27 +287,17 @@ def test_K_pods_of_the_namespace_exclude_nodes(rule: str, far: Mapping[str, Any]
     """Anti-affinity to its own pods, one in each zone; affinity to pods that do not exist, or may be elsewhere."""
     term = {"topologyKey": "topology.kubernetes.io/zone", "labelSelector": {"matchLabels": {"app": "one"}}, **far}
     affinity = {f"pod{rule}Affinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    pod_spec = {"containers": [{"name": "c", "image": "i"}], "affinity": affinity}
+    pod_spec = raw_pod(affinity=affinity)["spec"]
     made = raw_workload("Deployment", "one" if rule else "two", "shop", pod_spec=pod_spec, replicas=5)
-    ran = run("place", "-f", "-", "-n", "shop", "-o", "json", stdin=json.dumps(made))
-    [spec] = [one for one in json.loads(ran.out)["specs"] if one["origin"] != "pending"]
+    report = data("place", "-f", "-", "-n", "shop", stdin=json.dumps(made))
+    [spec] = [one for one in report["specs"] if one["origin"] != "pending"]
     assert (spec["placed"], spec["proven"]) == (placed, proven)
 
 
 @pytest.mark.parametrize("others", [(), ("data",)])
-def test_K_refused_pod_needs_no_more_rights(others: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    bounds = {"hard": {"pods": "0"}}
-    quota = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "none", "namespace": "shop"},
-        "spec": bounds,
-        "status": bounds | {"used": {"pods": "0"}},
-    }
-    source = RecordingSource([*demo_objects(), quota], only_in="shop", git_version=DEMO_VERSION)
-    # The namespace of the context, in which the user may read nothing.
-    source.namespace, source.now, source.side_by_side = "default", datetime.fromisoformat(DEMO_NOW), True
-    monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
+def test_K_refused_pod_needs_no_more_rights(others: tuple[str, ...], reads: Reads) -> None:
+    # The user may read nothing in the namespace of the context.
+    reads(_quota("none", {"pods": "0"}, {"pods": "0"}), space="default")
     pods = [raw_pod("web", space) for space in ("shop", *others)]
     ran = run("place", "-f", "-", stdin=yaml.safe_dump_all(pods))
     assert (ran.code, 'pods "web" is forbidden: exceeded quota: none' in flat(ran.out)) == (7, True), ran
@@ -324,34 +315,28 @@ def test_K_unread_pods_are_not_counted(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("space", "preemptor"), [("shop", "shop/high"), ("data", "the pod with uid 37be6f76…")])
-def test_K_own_namespace_has_the_preemptor(space: str, preemptor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_K_own_namespace_has_the_preemptor(space: str, preemptor: str, reads: Reads) -> None:
     uid = "37be6f76-da92-4585-bcc4-95d547c255e8"
-    event = {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": "low.1", "namespace": "shop"},
-        "involvedObject": {"apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "low", "uid": "low"},
-        "reason": "Preempted",
-        "message": f"Preempted by pod {uid} on node node-b2",
-        "reportingComponent": "default-scheduler",
-        "eventTime": "2026-10-17T03:10:18.208117Z",
-    }
-    high = raw_pod("high", space, uid=uid, nodeName="node-b2")
-    source = RecordingSource([*demo_objects(), event, high], only_in="shop", git_version=DEMO_VERSION)
-    source.namespace, source.now, source.side_by_side = "shop", datetime.fromisoformat(DEMO_NOW), True
-    monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
+    event = raw_object(
+        "Event",
+        "low.1",
+        "shop",
+        involvedObject={"apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "low", "uid": "low"},
+        reason="Preempted",
+        message=f"Preempted by pod {uid} on node node-b2",
+        reportingComponent="default-scheduler",
+        eventTime="2026-10-17T03:10:18.208117Z",
+    )
+    reads(event, raw_pod("high", space, uid=uid, nodeName="node-b2"))
     assert f"The scheduler preempted the pod for {preemptor}" in flat(run("died", "pod/low", "-n", "shop").out)
 
 
-def test_K_yes_from_one_namespace_is_uncertain(developer: RecordingSource, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_K_yes_from_one_namespace_is_uncertain(reads: Reads) -> None:
     said = {}
     for whole in (False, True):
-        if whole:
-            source = RecordingSource([*demo_objects(), *_CLAIMING], git_version=DEMO_VERSION)
-            source.namespace, source.now = developer.namespace, developer.now
-            monkeypatch.setattr(cli, "source_of", lambda *_, source=source: contextlib.nullcontext(source))
+        reads(*_CLAIMING, only_in="" if whole else "shop")
         for name in ("typo", "elsewhere", "checkout-mv9cgvs6p-x2x7p"):
-            report = json.loads(run("place", f"pod/{name}", "-n", "shop", "-o", "json").out)
+            report = data("place", f"pod/{name}", "-n", "shop")
             [spec] = [one for one in report["specs"] if one["origin"] == "pending"]
             said[name, whole] = (spec["placed"], spec["proven"])
     for (name, whole), (placed, proven) in said.items():

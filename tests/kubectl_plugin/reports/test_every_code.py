@@ -12,10 +12,11 @@ import pytest
 from cluster_io.demo import demo_objects
 from cluster_io.kinds import PODS
 from kubectl_plugin.reports.verdict import VerdictCode
+from tests.kubectl_plugin.answers import write_list
 from tests.kubectl_plugin.gather import test_related as related
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.kubectl_plugin.scripted import TAKEN, Given, change
-from tests.objects import raw_condition, raw_container, raw_node, raw_pod, raw_workload
+from tests.objects import raw_condition, raw_container, raw_node, raw_object, raw_pod, raw_workload
 
 Object = Mapping[str, Any]
 Asked = Callable[[Path], Ran]
@@ -48,24 +49,12 @@ def as_cluster(file: str, *words: str) -> Asked:
 
 def on(objects: Sequence[Object], *words: str) -> Asked:
     """Asks about a cluster of these objects."""
-
-    def ask(folder: Path) -> Ran:
-        file = folder / "cluster.json"
-        write_cluster(file, objects)
-        return run(*words, "--snapshot", str(file), "-o", "json")
-
-    return ask
+    return lambda folder: run(*words, "--snapshot", write_cluster(folder / "cluster.json", objects), "-o", "json")
 
 
 def in_list(objects: Sequence[Object], *words: str) -> Asked:
     """Asks about a List of these objects: the cluster may have others."""
-
-    def ask(folder: Path) -> Ran:
-        file = folder / "list.json"
-        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-        return run(*words, "--snapshot", str(file), "-o", "json")
-
-    return ask
+    return lambda folder: run(*words, "--snapshot", write_list(folder / "list.json", objects), "-o", "json")
 
 
 def demo_with(change_of: Callable[[dict[str, Any]], None], *words: str) -> Asked:
@@ -101,24 +90,12 @@ def pod(
     **spec: Any,
 ) -> Object:
     """``web`` of namespace ``shop``, which runs on ``n1`` unless the arguments differ."""
-    defaults = {
-        "phase": phase,
-        "conditions": _with(raw_condition("Ready"), conditions),
-        "containerStatuses": containers,
-    }
-    where = {"nodeName": "n1", "terminationGracePeriodSeconds": 30}
-    own = {"uid": "u", "creationTimestamp": "2026-10-01T09:00:00Z", **(metadata or {})}
-    asked = {"cpu": "1", "memory": "1Gi"}
-    return raw_pod(
-        "web",
-        "shop",
-        labels={"app": "web"},
-        metadata=own,
-        requests=asked,
-        limits=asked,
-        status={**defaults, **(status or {})},
-        **{**where, **spec},
-    )
+    defaults = {"phase": phase, "conditions": _with(raw_condition("Ready"), conditions)}
+    status = {**defaults, "containerStatuses": containers, **(status or {})}
+    own = {"uid": "u", "labels": {"app": "web"}, "creationTimestamp": "2026-10-01T09:00:00Z", **(metadata or {})}
+    amounts = {"cpu": "1", "memory": "1Gi"}
+    spec = {"nodeName": "n1", "terminationGracePeriodSeconds": 30, **spec}
+    return raw_pod("web", "shop", metadata=own, requests=amounts, limits=amounts, status=status, **spec)
 
 
 def explained(*objects: Object) -> Asked:
@@ -126,8 +103,8 @@ def explained(*objects: Object) -> Asked:
     return on([node(), *objects], "explain", "pod/web", "-n", "shop")
 
 
-def of_node(subject: Object, *others: Object) -> Asked:
-    return on([subject, *others], "explain", "node/n1")
+def of_node(*objects: Object) -> Asked:
+    return on(objects, "explain", "node/n1")
 
 
 def controlled(kind: str, status: Mapping[str, Any], *pods: Object, **spec: Any) -> Asked:
@@ -152,12 +129,7 @@ def _fenced_and_back(entry: dict[str, Any]) -> None:
     _out_of_service(entry)
 
 
-METRICS: Final = {
-    "apiVersion": "metrics.k8s.io/v1beta1",
-    "kind": "NodeMetrics",
-    "metadata": {"name": "n1"},
-    "usage": {"memory": "8150Mi"},
-}
+METRICS: Final = raw_object("NodeMetrics", "n1", usage={"memory": "8150Mi"})
 PREEMPTED: Final = raw_condition(
     "DisruptionTarget", reason="PreemptionByScheduler", message="default-scheduler: preempting to accommodate a pod"
 )
@@ -262,10 +234,7 @@ BY_CODE: Final[dict[VerdictCode, Asked]] = {
     C.JOB_FAILED: controlled(
         "Job", {"conditions": [raw_condition("Failed", reason="BackoffLimitExceeded")]}, **PODS_OF_JOB
     ),
-    **{C(code): on([related.node(), *objects], "explain", "pvc/data") for code, (objects, _) in related.CLAIMS.items()},
-    **{C(code): on([related.node(), *objects], "explain", "pdb/web") for code, (objects, _) in related.BUDGETS.items()},
-    **{C(code): on(objects, "explain", "quota/compute") for code, (objects, _) in related.QUOTAS.items()},
-    **{C(code): on(objects, "explain", "pc/gold") for code, (objects, _) in related.CLASSES.items()},
+    **{C(code): on(objects, "explain", name) for name, code, _, objects in (one.values for one in related.CASES)},
     C.FITS: demo("place", "-f", f"{CASES}/cli/nomem.yaml"),
     C.DOES_NOT_FIT: demo("place", "-f", f"{CASES}/cli/huge30.yaml"),
     C.FIT_UNKNOWN: in_list([node(), CLAIMING], "place", "pod/db", "-n", "shop"),
@@ -298,7 +267,23 @@ def test_every_code_has_an_answer() -> None:
     assert set(BY_CODE) == set(VerdictCode)
 
 
+SEVERITIES: Final = {
+    "fine": (C.RUNNING, C.ALL_READY, C.JOB_RUNNING, C.PLANNED, C.FITS, C.DONE),
+    "notice": (
+        *(C.NEAR_MEMORY_LIMIT, C.NEAR_EVICTION, C.REQUESTS_OVER_ALLOCATABLE, C.PODS_PENDING, C.FINDINGS),
+        *(C.NOT_CONFIRMED, C.NODE_RETURNING),
+    ),
+    "trouble": (
+        *(C.NODE_SILENT, C.NODES_LOST, C.PODS_UNSCHEDULABLE, C.PODS_BROKEN, C.PODS_STUCK, C.PODS_UNREACHABLE),
+        *(C.DOES_NOT_FIT, C.NODE_BACK),
+    ),
+}
+"""How severe these answers are; other tests know others."""
+
+
 @pytest.mark.parametrize("code", BY_CODE, ids=lambda code: code.value)
 def test_answer_has_the_code(code: VerdictCode, tmp_path: Path) -> None:
     ran = BY_CODE[code](tmp_path)
-    assert json.loads(ran.out)["verdict"]["code"] == code.value, ran
+    verdict = json.loads(ran.out)["verdict"]
+    assert verdict["code"] == code.value, ran
+    assert verdict["severity"] in ([one for one, codes in SEVERITIES.items() if code in codes] or SEVERITIES)
