@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from tests.kubectl_plugin.answers import data, said, write_list
 from tests.kubectl_plugin.running import run, write_cluster
-from tests.objects import raw_condition, raw_node, raw_pod
+from tests.objects import raw_condition, raw_node, raw_object, raw_owner, raw_pod
 
 AT: Final = "2027-03-04T20:{}Z"
 OUT: Final = "node.kubernetes.io/out-of-service"
@@ -19,7 +18,8 @@ TAKE_BACK: Final = (
     "even with grace"
 )
 TOLERATES: Final = [{"operator": "Exists"}]
-_OWNER: Final = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "ledger", "uid": "u-9", "controller": True}
+_OWNER: Final = raw_owner("StatefulSet", "ledger", "u-9")
+BOOKS: Final = [{"name": "books", "persistentVolumeClaim": {"claimName": "books"}}]
 
 
 def _cluster(
@@ -39,58 +39,43 @@ def _cluster(
     condition = raw_condition("Ready", ready, lastTransitionTime=AT.format("30:00"))
     node = raw_node("rack-7", conditions=[condition], taints=taints)
     now = raw_node("other", conditions=[raw_condition("Ready", lastHeartbeatTime=AT.format("45:00"))])
+    meta = {"ownerReferences": [_OWNER], "finalizers": list(finalizers)}
+    running = {"running": {"startedAt": AT.format("01:00")}}
+    container = {"name": "app", "ready": False, "restartCount": 0, "image": "", "imageID": "", "state": running}
     pod = raw_pod(
         "ledger-0",
-        status={"phase": "Running", "containerStatuses": [_running()]},
+        "bank",
+        metadata=meta,
+        status={"phase": "Running", "containerStatuses": [container]},
         nodeName="rack-7",
         terminationGracePeriodSeconds=40,
         tolerations=list(tolerations),
         volumes=list(volumes),
     )
-    pod["metadata"] |= {"namespace": "bank", "ownerReferences": [_OWNER], "finalizers": list(finalizers)}
     if deleted is not None:
         minute, second = map(int, deleted.split(":"))
         over = divmod(minute * 60 + second + 40, 60)
         pod["metadata"] |= {"deletionTimestamp": AT.format("{:02}:{:02}".format(*over))}
         pod["metadata"] |= {"deletionGracePeriodSeconds": 40}
-    lease = {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": {"name": "rack-7", "namespace": "kube-node-lease"},
-        "spec": {"renewTime": AT.format(renewed)},
-    }
-    owner: Mapping[str, Any] = {
-        "apiVersion": "apps/v1",
-        "kind": "StatefulSet",
-        "metadata": {"name": "ledger", "namespace": "bank", "uid": "u-9"},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": {}}, "template": {"spec": {"containers": []}}},
-    }
-    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "books", "namespace": "bank"}}
-    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk-4"}}
-    disk = {"csi": {"driver": "disks.bank.io", "volumeHandle": "d4"}, "accessModes": ["ReadWriteOnce"]}
-    held = {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": "csi-4"}}
-    source = {"attacher": "disks.bank.io", "nodeName": "rack-7", "source": {"persistentVolumeName": "disk-4"}}
-    attachment = held | {"spec": source, "status": {"attached": True}}
-    bound = [claim | {"spec": {"volumeName": "disk-4"}}, volume | {"spec": disk}] + [attachment] * bool(volumes)
-    return "--snapshot", write_cluster(directory / "cluster.qos", [node, now, pod, lease, owner, *bound])
-
-
-def _running() -> Mapping[str, Any]:
-    state = {"running": {"startedAt": AT.format("01:00")}}
-    return {"name": "app", "ready": False, "restartCount": 0, "image": "", "imageID": "", "state": state}
-
-
-def _said(*words: str) -> str:
-    return " ".join(run(*words).out.split())
+    lease = raw_object("Lease", "rack-7", "kube-node-lease", spec={"renewTime": AT.format(renewed)})
+    spec = {"replicas": replicas, "selector": {"matchLabels": {}}, "template": {"spec": {"containers": []}}}
+    owner = raw_object("StatefulSet", "ledger", "bank", metadata={"uid": "u-9"}, spec=spec)
+    claim = raw_object("PersistentVolumeClaim", "books", "bank", spec={"volumeName": "disk-4"})
+    csi = {"driver": "disks.bank.io", "volumeHandle": "d4"}
+    volume = raw_object("PersistentVolume", "disk-4", spec={"csi": csi, "accessModes": ["ReadWriteOnce"]})
+    attached = {"attacher": "disks.bank.io", "nodeName": "rack-7", "source": {"persistentVolumeName": "disk-4"}}
+    attachment = raw_object("VolumeAttachment", "csi-4", spec=attached, status={"attached": True})
+    objects = [node, now, pod, lease, owner, claim, volume, *([attachment] if volumes else [])]
+    return "--snapshot", write_cluster(directory / "cluster.qos", objects)
 
 
 def _answers(source: tuple[str, str]) -> tuple[str, str, str, str]:
     pod = ("pod/ledger-0", "-n", "bank")
     return (
-        _said("explain", *pod, *source),
-        _said("partitions", *source),
-        _said("delete", *pod, "--grace-period=0", *source),
-        _said("fence", "node/rack-7", *source),
+        said("explain", *pod, *source),
+        said("partitions", *source),
+        said("delete", *pod, "--grace-period=0", *source),
+        said("fence", "node/rack-7", *source),
     )
 
 
@@ -117,10 +102,10 @@ def test_garbage_collection_ignores_answering_kubelet(tmp_path: Path) -> None:
 def test_garbage_collection_waits_until_ready_is_unknown(ready: str, waits: bool, tmp_path: Path) -> None:
     source = _cluster(tmp_path, ready=ready, renewed="44:13", deleted="44:50")
     when = " after Ready became Unknown" if waits else ""
-    explained = _said("explain", "pod/ledger-0", "-n", "bank", *source)
+    explained = said("explain", "pod/ledger-0", "-n", "bank", *source)
     assert f"Pod garbage collection removes its object within 20 s{when}; it is not confirmed" in explained
     assert f"pod garbage collection does the same by itself within 20 s{when} already being" in explained
-    page = _said("partitions", *source)
+    page = said("partitions", *source)
     assert f"20 s 1 pod removed by pod garbage collection, at the latest{when}; its processes are not" in page
 
 
@@ -148,7 +133,7 @@ def test_all_commands_show_overdue_garbage_collection(ready: str, renewed: str, 
     if ready == "Unknown":
         assert f"1 pod still has to be removed. {named}" in fenced
         assert "no further action" not in fenced
-    report = json.loads(run("partitions", *source, "-o", "json").out)["nodes"][0]["pods"][0]
+    report = data("partitions", *source)["nodes"][0]["pods"][0]
     assert report["collectedBy"] == AT.format("41:20")
 
 
@@ -199,7 +184,7 @@ def test_tolerating_pod_is_deleted_with_grace_after_fence(tmp_path: Path) -> Non
 
 def test_fence_preview_names_the_changes(tmp_path: Path) -> None:
     def changes(ready: str, renewed: str, tainted: str | None) -> tuple[bool, bool, bool]:
-        page = _said("fence", "node/rack-7", *_cluster(tmp_path, ready=ready, renewed=renewed, tainted=tainted))
+        page = said("fence", "node/rack-7", *_cluster(tmp_path, ready=ready, renewed=renewed, tainted=tainted))
         return "Changes adds taint" in page, "Under way removes 1 pod" in page, "adds taint" in page
 
     assert changes("Unknown", "20:00", None) == (True, False, True)
@@ -210,7 +195,7 @@ def test_fence_preview_names_the_changes(tmp_path: Path) -> None:
 
 def test_terminating_pod_needs_no_graceful_deletion(tmp_path: Path) -> None:
     source = _cluster(tmp_path, ready="True", renewed="45:00", deleted="30:00")
-    page = _said("partitions", *source)
+    page = said("partitions", *source)
     assert "no need to: rack-7 answers, and stops what is deleted already" in page
     assert "unfence node/rack-7" in page
     assert "# it answers again" in page
@@ -218,40 +203,31 @@ def test_terminating_pod_needs_no_graceful_deletion(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["delete pod/gone-3 -n bank --grace-period=0", "fence rack-9", "unfence rack-9"])
 def test_unlisted_objects_do_not_exist(command: str, tmp_path: Path) -> None:
-    plain = tmp_path / "list.json"
-    plain.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [raw_node("rack-7"), raw_pod("one")]}))
-    ran = run(*command.split(), "--snapshot", str(plain))
+    file = write_list(tmp_path / "list.json", [raw_node("rack-7"), raw_pod("one")])
+    ran = run(*command.split(), "--snapshot", file)
     assert (ran.code, "is not in the file" in ran.err) == (8, True)
 
 
 @pytest.mark.parametrize(("replicas", "offered"), [(1, False), (3, True)])
 def test_single_member_is_not_removed_in_the_application(replicas: int, offered: bool, tmp_path: Path) -> None:
     source = _cluster(tmp_path, ready="Unknown", renewed="20:00", tainted=None, replicas=replicas)
-    page = _said("explain", "pod/ledger-0", "-n", "bank", *source)
+    page = said("explain", "pod/ledger-0", "-n", "bank", *source)
     assert ("if its other members are a majority" in page) is offered
 
 
-def test_since_refers_to_the_deletion(tmp_path: Path) -> None:
-    claims = [{"name": "books", "persistentVolumeClaim": {"claimName": "books"}}]
-    source = _cluster(tmp_path, ready="Unknown", renewed="20:00", deleted="44:50", volumes=claims)
-    page = _said("explain", "pod/ledger-0", "-n", "bank", *source)
-    assert "stop: ledger-0 (deleted at 20:44:50 UTC) on rack-7: garbage collection removes the object" in page
-    assert "ended, since" not in page
-
-
 def test_timeline_detaches_with_object_on_answering_node(tmp_path: Path) -> None:
-    claims = [{"name": "books", "persistentVolumeClaim": {"claimName": "books"}}]
-    source = _cluster(tmp_path, ready="False", renewed="45:00", deleted="44:50", volumes=claims)
-    words = ("explain", "pod/ledger-0", "-n", "bank", "--timeline", *source, "-o", "json")
-    events = json.loads(run(*words).out)["timeline"]["ways"][0]["events"]
+    source = _cluster(tmp_path, ready="False", renewed="45:00", deleted="44:50", volumes=BOOKS)
+    words = ("explain", "pod/ledger-0", "-n", "bank", "--timeline", *source)
+    events = data(*words)["timeline"]["ways"][0]["events"]
     latest = {event["what"]: event["latest"] for event in events}
     assert (latest["ObjectGone"], latest["VolumeFree"], latest["ProcessesEnded"]) == (20, 20, 40)
 
 
 @pytest.mark.parametrize(("deleted", "late"), [("41:00", True), ("44:50", False)])
 def test_volume_shows_overdue_garbage_collection(deleted: str, late: bool, tmp_path: Path) -> None:
-    claims = [{"name": "books", "persistentVolumeClaim": {"claimName": "books"}}]
-    source = _cluster(tmp_path, ready="Unknown", renewed="20:00", deleted=deleted, volumes=claims)
-    page = _said("explain", "pod/ledger-0", "-n", "bank", *source)
+    source = _cluster(tmp_path, ready="Unknown", renewed="20:00", deleted=deleted, volumes=BOOKS)
+    page = said("explain", "pod/ledger-0", "-n", "bank", *source)
     words = "on rack-7: pod garbage collection should have removed its object by 20:41:20 UTC: check kube-controller"
-    assert (words in page, "on rack-7: garbage collection removes the object" in page) == (late, not late)
+    removes = f"stop: ledger-0 (deleted at 20:{deleted} UTC) on rack-7: garbage collection removes the object"
+    assert (words in page, removes in page) == (late, not late)
+    assert "ended, since" not in page

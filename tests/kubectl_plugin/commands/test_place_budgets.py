@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.kubectl_plugin.answers import data
 from tests.kubectl_plugin.running import run
-from tests.objects import raw_pod, raw_workload
+from tests.objects import raw_object, raw_pod, raw_workload
 
 
-def workload(kind: str = "Deployment", *, cpu: str = "100m", app: str = "render", **spec: Any) -> dict[str, Any]:
-    made = raw_workload(kind, "render", "shop", pod_spec=raw_pod(requests={"cpu": cpu})["spec"], **spec)
-    if kind == "Job":
-        made["spec"]["template"]["spec"]["restartPolicy"] = "Never"
+def workload(
+    kind: str = "Deployment", *, cpu: str = "100m", app: str = "render", name: str = "render", **spec: Any
+) -> dict[str, Any]:
+    pod = raw_pod(requests={"cpu": cpu}, restartPolicy="Never" if kind == "Job" else None)
+    made = raw_workload(kind, name, "shop", pod_spec=pod["spec"], **spec)
     made["spec"]["template"]["metadata"]["labels"] = {"app": app}
     if "selector" in made["spec"]:
         made["spec"]["selector"] = {"matchLabels": {"app": app}}
     return made
 
 
-def budget(name: str = "render", *others: str, **spec: int | str) -> dict[str, Any]:
+def budget(name: str = "render", *others: str, space: str = "shop", **spec: Any) -> dict[str, Any]:
     selector = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["render", *others]}]}
-    metadata = {"name": name, "namespace": "shop"}
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": metadata,
-        "spec": {**spec, "selector": selector},
-    }
+    return raw_object("PodDisruptionBudget", name, space, spec={"selector": selector, **spec})
 
 
 def said(command: str, *objects: dict[str, Any], code: int = 0) -> str:
@@ -40,14 +35,11 @@ def said(command: str, *objects: dict[str, Any], code: int = 0) -> str:
 
 
 def found(*objects: dict[str, Any], options: tuple[str, ...] = ()) -> dict[str, Any]:
-    ran = run("place", "--demo", *options, "-f", "-", "-o", "json", stdin=yaml.safe_dump_all(objects))
-    budgets: dict[str, Any] = json.loads(ran.out)["budgets"]
-    return budgets
+    return dict(data("place", "--demo", *options, "-f", "-", stdin=yaml.safe_dump_all(objects))["budgets"])
 
 
 def budgets(*objects: dict[str, Any], options: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    entries: list[dict[str, Any]] = found(*objects, options=options)["budgets"]
-    return entries
+    return list(found(*objects, options=options)["budgets"])
 
 
 def rooms(*objects: dict[str, Any], options: tuple[str, ...] = ()) -> list[tuple[int, int, int]]:
@@ -58,17 +50,14 @@ def rooms(*objects: dict[str, Any], options: tuple[str, ...] = ()) -> list[tuple
 
 def scaler(least: int, most: int) -> dict[str, Any]:
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "render"}
-    return {
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "render", "namespace": "shop"},
-        "spec": {"scaleTargetRef": target, "minReplicas": least, "maxReplicas": most},
-    }
+    spec = {"scaleTargetRef": target, "minReplicas": least, "maxReplicas": most}
+    return raw_object("HorizontalPodAutoscaler", "render", "shop", spec=spec)
 
 
 RENDER = "No pod of deployment/render can be evicted: PodDisruptionBudget"
 TWO = "all and render select the same pods, and the API server evicts no pod that several select"
 NO_SCALE = "does not implement the scale subresource"
+FIRST = {"matchLabels": {"statefulset.kubernetes.io/pod-name": "render-0"}}
 CASES = {
     "some may go": (
         [workload(replicas=3), budget(minAvailable=2)],
@@ -111,16 +100,7 @@ CASES = {
         f"Budget render (maxUnavailable 1) cannot count them: daemonsets.apps {NO_SCALE}, so none can be evicted Nodes",
     ),
     "one pod of a StatefulSet": (
-        [
-            workload("StatefulSet", replicas=3),
-            budget(minAvailable=1)
-            | {
-                "spec": {
-                    "minAvailable": 1,
-                    "selector": {"matchLabels": {"statefulset.kubernetes.io/pod-name": "render-0"}},
-                }
-            },
-        ],
+        [workload("StatefulSet", replicas=3), budget(minAvailable=1, selector=FIRST)],
         "1 of 3 pods of statefulset/render cannot be evicted: PodDisruptionBudget render (minAvailable 1) needs its",
         "Budget render (minAvailable 1) needs its only pod in these files, so none can be evicted",
     ),
@@ -154,8 +134,7 @@ def test_daemon_set_counts_with_its_remaining_pods() -> None:
     """It has twelve pods, and one is not Ready; with six nodes it would create no more."""
     agent = workload("DaemonSet", app="log-agent")
     agent["metadata"] = {"name": "log-agent", "namespace": "monitoring"}
-    own = budget("agent", "log-agent", minAvailable=3)
-    own["metadata"]["namespace"] = "monitoring"
+    own = budget("agent", "log-agent", space="monitoring", minAvailable=3)
     assert rooms(agent, own) == [(12, 11, 8)]
     words = said("place", agent, own)
     assert "runs on 6 of 12 nodes; it keeps 6 pods on other nodes until a rollout deletes them." in words
@@ -163,16 +142,14 @@ def test_daemon_set_counts_with_its_remaining_pods() -> None:
 
 
 def test_workloads_under_one_budget_count_together() -> None:
-    other = workload(replicas=2)
-    other["metadata"]["name"] = "other"
+    other = workload(name="other", replicas=2)
     assert rooms(workload(replicas=2), other, budget(minAvailable=3)) == [(4, 4, 1)]
     ran = run("explain", "--demo", "-f", "-", "-o", "wide", stdin=yaml.safe_dump_all([workload(), other, budget()]))
     assert " ".join(ran.out.split()).count("Budget render sets neither minAvailable nor maxUnavailable") == 2
 
 
 def test_only_pods_of_two_budgets_are_blocked() -> None:
-    other = workload(app="other", replicas=2)
-    other["metadata"]["name"] = "other"
+    other = workload(name="other", app="other", replicas=2)
     objects = workload(replicas=2), other, budget("both", "other", maxUnavailable=1), budget(maxUnavailable=1)
     words = said("place", *objects)
     assert "No pod of deployment/render can be evicted: PodDisruptionBudgets both and render select the same" in words
@@ -212,8 +189,7 @@ def test_other_cluster_pods_count_with_their_readiness() -> None:
 def test_workload_of_the_cluster_is_not_counted_twice() -> None:
     """The cluster has one running and one terminating pod of db, and one waiting pod of checkout."""
     for kind, name in (("StatefulSet", "db"), ("Deployment", "checkout")):
-        manifest = workload(kind, app=name, replicas=3)
-        manifest["metadata"]["name"] = name
+        manifest = workload(kind, app=name, name=name, replicas=3)
         assert rooms(manifest, budget(name, name, maxUnavailable=1)) == [(3, 3, 1)]
 
 
@@ -241,9 +217,7 @@ def test_budget_of_a_file_replaces_that_of_the_cluster() -> None:
 
 
 def test_cluster_pods_under_second_budget_are_named() -> None:
-    everything = budget(minAvailable=2)
-    everything["spec"]["selector"] = {}
-    words = said("place", workload(replicas=2), everything)
+    words = said("place", workload(replicas=2), budget(minAvailable=2, selector={}))
     assert (
         "4 other pods of the cluster cannot be evicted: PodDisruptionBudgets cart and render select the same" in words
     )

@@ -9,34 +9,29 @@ from typing import Any, Final
 import pytest
 
 from tests.kubectl_plugin.running import Ran, run, write_cluster
-from tests.objects import raw_node, raw_pod
+from tests.objects import raw_condition, raw_node, raw_object, raw_owner, raw_pod
 
 Json = dict[str, Any]
 HOST: Final = "kubernetes.io/hostname"
-READY: Final = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+READY: Final = {"phase": "Running", "conditions": [raw_condition("Ready")]}
 
 
 def node(name: str, cpu: str = "4") -> Any:
     has = {"cpu": cpu, "memory": "64Gi", "pods": "110"}
-    return raw_node(name, {HOST: name}, allocatable=has, conditions=[{"type": "Ready", "status": "True"}])
+    return raw_node(name, {HOST: name}, allocatable=has, conditions=[raw_condition("Ready")])
 
 
 def pod(name: str, on: str, cpu: str = "1", kind: str = "ReplicaSet", **spec: Any) -> Any:
     app = name.rpartition("-")[0] or name
-    owner = {"apiVersion": "apps/v1", "kind": kind, "name": app, "uid": app, "controller": True}
-    meta = {"uid": f"uid-{name}", "labels": {"app": app}, "ownerReferences": [owner]}
+    meta = {"uid": f"uid-{name}", "labels": {"app": app}, "ownerReferences": [raw_owner(kind, app, app)]}
     return raw_pod(name, "shop", requests={"cpu": cpu}, nodeName=on, metadata=meta, status=READY, **spec)
 
 
 def budget(app: str, allowed: int, pods: int) -> Any:
     status = {"currentHealthy": pods, "desiredHealthy": pods - allowed, "expectedPods": pods}
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": app, "namespace": "shop", "generation": 1},
-        "spec": {"maxUnavailable": allowed, "selector": {"matchLabels": {"app": app}}},
-        "status": {"observedGeneration": 1, "disruptionsAllowed": allowed, **status},
-    }
+    spec = {"maxUnavailable": allowed, "selector": {"matchLabels": {"app": app}}}
+    status = {"observedGeneration": 1, "disruptionsAllowed": allowed, **status}
+    return raw_object("PodDisruptionBudget", app, "shop", metadata={"generation": 1}, spec=spec, status=status)
 
 
 class Drained:
@@ -57,49 +52,37 @@ class Drained:
         return {spec["name"].removeprefix("pod/"): list(spec["nodes"]) for spec in self.plan["specs"]}
 
 
-@pytest.mark.parametrize(
-    ("objects", "code", "said"),
-    [
-        (
-            [node("a"), node("b"), pod("web-1", "a"), pod("web-2", "a")],
-            0,
-            "with a drained The drain ends; both pods find a place: 2 on b.",
-        ),
-        (
-            [node("a"), node("b", "1"), *(pod(f"w-{number}", "a") for number in range(4))],
-            7,
-            "ends; 3 of 4 pods find no place: pod/w-1, pod/w-2 and pod/w-3. pod/w-1, pod/w-2 and pod/w-3 stay pending.",
-        ),
-        (
-            [node("a"), node("b", "0"), pod("mail-0", "a", "2"), pod("web-1", "a")],
-            7,
-            "The drain ends; 2 of 2 pods find no place. ",
-        ),
-        ([node("a"), node("b"), pod("api-0", "a")], 0, "The drain ends; pod/api-0 finds a place on b."),
-        (
-            [node("a"), node("b", "0"), pod("api-0", "a")],
-            7,
-            "The drain ends; pod/api-0 finds no place. pod/api-0 stays",
-        ),
-        (
-            [node("a"), node("b"), pod("agent-0", "a", kind="DaemonSet")],
-            0,
-            "The drain ends; no pod of a is recreated elsewhere.",
-        ),
-        (
-            [node("a"), node("b", "1"), pod("low-0", "b", priority=1), pod("top-0", "a", priority=9)],
-            0,
-            "The drain ends; pod/top-0 finds a place on b, if 1 pod is preempted. The scheduler preempts shop/low-0",
-        ),
-        (
-            [node("a"), node("b", "2"), pod("low-0", "b", priority=1), pod("top-0", "a", priority=9), pod("x-0", "a")],
-            7,
-            "The drain ends; 1 of 2 pods finds no place: pod/x-0. pod/x-0 stays pending.",
-        ),
-    ],
-)
-def test_verdict_leads(objects: list[Any], code: int, said: str, tmp_path: Path) -> None:
-    found = Drained(tmp_path, "--drain a", *objects)
+TOP = pod("top-0", "a", priority=9)
+LOW = pod("low-0", "b", priority=1)
+MANY = [pod(f"w-{number}", "a") for number in range(4)]
+VERDICTS: Final[dict[str, tuple[int, list[Any]]]] = {
+    "with a drained The drain ends; both pods find a place: 2 on b.": (
+        0,
+        [node("b"), pod("web-1", "a"), pod("web-2", "a")],
+    ),
+    "ends; 3 of 4 pods find no place: pod/w-1, pod/w-2 and pod/w-3. pod/w-1, pod/w-2 and pod/w-3 stay pending.": (
+        7,
+        [node("b", "1"), *MANY],
+    ),
+    "The drain ends; 2 of 2 pods find no place. ": (7, [node("b", "0"), pod("mail-0", "a", "2"), pod("web-1", "a")]),
+    "The drain ends; pod/api-0 finds a place on b.": (0, [node("b"), pod("api-0", "a")]),
+    "The drain ends; pod/api-0 finds no place. pod/api-0 stays": (7, [node("b", "0"), pod("api-0", "a")]),
+    "The drain ends; no pod of a is recreated elsewhere.": (0, [node("b"), pod("agent-0", "a", kind="DaemonSet")]),
+    "The drain ends; pod/top-0 finds a place on b, if 1 pod is preempted. The scheduler preempts shop/low-0": (
+        0,
+        [node("b", "1"), LOW, TOP],
+    ),
+    "The drain ends; 1 of 2 pods finds no place: pod/x-0. pod/x-0 stays pending.": (
+        7,
+        [node("b", "2"), LOW, TOP, pod("x-0", "a")],
+    ),
+}
+
+
+@pytest.mark.parametrize("said", VERDICTS)
+def test_verdict_leads(said: str, tmp_path: Path) -> None:
+    code, objects = VERDICTS[said]
+    found = Drained(tmp_path, "--drain a", node("a"), *objects)
     assert said in found.said
     assert found.ran.code == code
 
@@ -108,10 +91,8 @@ def test_preemption_comes_before_remedies(tmp_path: Path) -> None:
     low = [pod(f"low-{number}", "b", priority=1) for number in range(2)]
     top = [pod("top-0", "a", "2", priority=9), pod("mid-0", "a", "2", priority=1)]
     said = Drained(tmp_path, "--drain a", node("a"), node("b", "2"), *low, *top).said
-    assert (
-        "finds no place: pod/mid-0. The scheduler preempts shop/low-0 and shop/low-1 for it. pod/mid-0 stays pending"
-        in said
-    )
+    preempts = "The scheduler preempts shop/low-0 and shop/low-1 for it"
+    assert f"finds no place: pod/mid-0. {preempts}. pod/mid-0 stays pending" in said
 
 
 def test_budget_allows_eviction_after_replacement_is_ready(tmp_path: Path) -> None:
@@ -171,14 +152,9 @@ def test_pods_of_a_later_node_count_until_it_is_drained(tmp_path: Path) -> None:
     nodes = [node(name) for name in "abc"]
     for one in nodes[1:]:
         one["metadata"]["labels"]["zone"] = "z"
-    found = Drained(
-        tmp_path, "--drain a,b", *nodes, pod("web-1", "a", affinity={"podAntiAffinity": apart}), pod("api-1", "b")
-    )
-    assert found.nodes == {"web-1": [], "api-1": ["c"]}
-    other = Drained(
-        tmp_path, "--drain b,a", *nodes, pod("web-1", "a", affinity={"podAntiAffinity": apart}), pod("api-1", "b")
-    )
-    assert other.nodes == {"api-1": ["c"], "web-1": []}
+    pods = pod("web-1", "a", affinity={"podAntiAffinity": apart}), pod("api-1", "b")
+    for order in ("a,b", "b,a"):
+        assert Drained(tmp_path, f"--drain {order}", *nodes, *pods).nodes == {"web-1": [], "api-1": ["c"]}
 
 
 def test_one_by_one_a_pod_moves_twice(tmp_path: Path) -> None:

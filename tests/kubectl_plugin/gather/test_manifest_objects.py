@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.kubectl_plugin.answers import data
 from tests.kubectl_plugin.running import run
-from tests.objects import raw_pod, raw_priority_class, raw_workload
+from tests.objects import raw_object, raw_pod, raw_priority_class, raw_workload
 
 Json = dict[str, Any]
 CASES = Path(__file__).resolve().parents[2] / "testdata/cases"
@@ -26,47 +27,31 @@ def mounting(claim: str) -> Json:
 
 
 def claim(storage_class: str | None = None) -> Json:
-    spec: Json = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
-    if storage_class is not None:
-        spec["storageClassName"] = storage_class
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
+    storage = {"requests": {"storage": "1Gi"}}
+    spec = {"accessModes": ["ReadWriteMany"], "resources": storage, "storageClassName": storage_class}
+    return raw_object("PersistentVolumeClaim", "data", spec=spec)
 
 
-LOCAL = {
-    "apiVersion": "storage.k8s.io/v1",
-    "kind": "StorageClass",
-    "metadata": {"name": "by-hand"},
-    "provisioner": "kubernetes.io/no-provisioner",
-    "volumeBindingMode": "WaitForFirstConsumer",
-}
-VOLUME = {
-    "apiVersion": "v1",
-    "kind": "PersistentVolume",
-    "metadata": {"name": "by-hand"},
-    "spec": {
+LATER = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"}
+LOCAL = raw_object("StorageClass", "by-hand", **LATER)
+ON_B2 = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-b2"]}
+VOLUME = raw_object(
+    "PersistentVolume",
+    "by-hand",
+    spec={
         "capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteMany"],
         "storageClassName": "by-hand",
         "local": {"path": "/data"},
-        "nodeAffinity": {
-            "required": {
-                "nodeSelectorTerms": [
-                    {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-b2"]}]}
-                ]
-            }
-        },
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [ON_B2]}]}},
     },
-}
-CLASS = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
+)
+CLASS = {**raw_object("DeviceClass", "gpu"), "spec": {}}
 
 
 def template(version: str, request: Json) -> Json:
-    return {
-        "apiVersion": f"resource.k8s.io/{version}",
-        "kind": "ResourceClaimTemplate",
-        "metadata": {"name": "gpus"},
-        "spec": {"spec": {"devices": {"requests": [request]}}},
-    }
+    made = raw_object("ResourceClaimTemplate", "gpus", spec={"spec": {"devices": {"requests": [request]}}})
+    return {**made, "apiVersion": f"resource.k8s.io/{version}"}
 
 
 def placement(*documents: Json) -> Json:
@@ -121,21 +106,15 @@ def test_unreadable_objects_are_reported_with_the_answer() -> None:
     assert ran.out == "deployment.apps/web\n"
 
 
-def offline(*documents: Json) -> Json:
-    ran = run("explain", "--offline", "-f", "-", "-o", "json", stdin=yaml.safe_dump_all(documents))
-    assert (ran.code, ran.err) == (0, "")
-    found: Json = json.loads(ran.out)["priority"]
-    return found
+def offline(*documents: Json) -> Any:
+    return data("explain", "--offline", "-f", "-", stdin=yaml.safe_dump_all(documents))["priority"]
 
 
 def test_P1_class_of_the_same_file_counts_without_a_cluster() -> None:
     ran = run("explain", "--offline", "-f", str(CASES / "seed2.yaml"), "-o", "json")
     priority = json.loads(ran.out)["priority"]
-    assert (priority["priority"], priority["className"], priority["source"]) == (
-        1000000,
-        "high-priority",
-        "PriorityClass",
-    )
+    found = (priority["priority"], priority["className"], priority["source"])
+    assert found == (1000000, "high-priority", "PriorityClass")
 
 
 def test_P1_priority_beside_class_is_refused_offline() -> None:
@@ -156,6 +135,6 @@ def test_P1_default_class_is_unknown_offline() -> None:
 def test_P1_cluster_class_keeps_its_value() -> None:
     """The API server does not allow changes to the value of a class."""
     pod = raw_pod(priorityClassName="shop-high")
-    there, brought = 1000, raw_priority_class("shop-high", 7)
-    ran = run("explain", "--demo", "-f", "-", "-o", "json", stdin=yaml.safe_dump_all([brought, pod]))
-    assert json.loads(ran.out)["priority"]["priority"] == there
+    brought = raw_priority_class("shop-high", 7)
+    found = data("explain", "--demo", "-f", "-", stdin=yaml.safe_dump_all([brought, pod]))
+    assert found["priority"]["priority"] == 1000

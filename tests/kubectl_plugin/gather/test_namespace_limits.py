@@ -15,32 +15,25 @@ from cluster_io.capture.contents import contents
 from cluster_io.capture.file import CapturedKind, Header, snapshot_parts
 from cluster_io.demo import DEMO_NOW
 from cluster_io.in_memory import MemorySource
+from tests.kubectl_plugin.answers import data, said, write_list
 from tests.kubectl_plugin.running import Ran, run, write_cluster
-from tests.objects import raw_container, raw_node, raw_pod, raw_workload
+from tests.objects import raw_container, raw_node, raw_object, raw_pod, raw_workload
 
 Json = dict[str, Any]
 
 
-def quota(hard: Json, used: Json | None = None, name: str = "compute") -> Json:
-    status = {} if used is None else {"status": {"hard": hard, "used": used}}
-    return {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": name, "namespace": "shop"},
-        "spec": {"hard": hard},
-        **status,
-    }
+def quota(hard: Json, used: Json | None = None, name: str = "compute", **spec: Any) -> Json:
+    status = {} if used is None else {"hard": hard, "used": used}
+    return raw_object("ResourceQuota", name, "shop", spec={"hard": hard, **spec}, status=status)
 
 
 def limit_range(**item: Any) -> Json:
-    meta = {"name": "limits", "namespace": "shop"}
-    spec = {"limits": [{"type": "Container", **item}]}
-    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": meta, "spec": spec}
+    return raw_object("LimitRange", "limits", "shop", spec={"limits": [{"type": "Container", **item}]})
 
 
 def space(**labels: str) -> Json:
     named = {f"pod-security.kubernetes.io/{key}": value for key, value in labels.items()}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": named}}
+    return raw_object("Namespace", "shop", metadata={"labels": named})
 
 
 def pod(name: str = "new", cpu: str = "500m", **spec: Any) -> Json:
@@ -69,26 +62,15 @@ def whole(folder: Path, *objects: Json) -> tuple[str, ...]:
 
 def listed(folder: Path, *objects: Json) -> tuple[str, ...]:
     """A List of the same: the cluster may have others."""
-    file = folder / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": with_node(*objects)}))
-    return "--snapshot", str(file)
+    return "--snapshot", write_list(folder / "cluster.json", with_node(*objects))
 
 
 def captured(folder: Path, *objects: Json) -> tuple[str, ...]:
     """A snapshot of the same, in namespace shop."""
     now = datetime.fromisoformat(DEMO_NOW)
     found = contents(MemorySource(with_node(*objects), description="it", now=now, namespace="shop"))
-    kinds = tuple(
-        CapturedKind(entry.kind.captured_as, not_captured=entry.not_captured, only=entry.only) for entry in found
-    )
-    header = Header(
-        captured_at=now,
-        captured_by="1.2.3",
-        server_version="v1.36.3",
-        namespace="shop",
-        anonymised=False,
-        kinds=kinds,
-    )
+    kinds = tuple(CapturedKind(one.kind.captured_as, not_captured=one.not_captured, only=one.only) for one in found)
+    header = Header(now, "1.2.3", "v1.36.3", "shop", anonymised=False, kinds=kinds)
     file = folder / "cluster.qos"
     parts = snapshot_parts(header, {entry.kind.captured_as: (entry.kind, entry.objects) for entry in found})
     file.write_bytes(b"".join(parts))
@@ -106,13 +88,8 @@ EXCEEDED = (
 def test_quota_of_the_cluster_refuses_a_pod(tmp_path: Path, written: Callable[..., tuple[str, ...]]) -> None:
     source = written(tmp_path, USED_UP)
     report = asked("explain", pod(), source=source, code=6)
-    assert report["refusal"] == {
-        "by": "ResourceQuota",
-        "message": EXCEEDED,
-        "quota": "compute",
-        "resources": ["requests.cpu"],
-        "limitRange": None,
-    }
+    of_quota = {"quota": "compute", "resources": ["requests.cpu"], "limitRange": None}
+    assert report["refusal"] == {"by": "ResourceQuota", "message": EXCEEDED, **of_quota}
     assert report["verdict"]["code"] == "AdmissionRefused"
     assert report["verdict"]["text"] == f"Refused: {EXCEEDED}. Request less, or have quota compute raised."
     assert report["placement"] is None
@@ -122,7 +99,7 @@ def test_quota_of_the_cluster_refuses_a_pod(tmp_path: Path, written: Callable[..
 
 
 def test_anonymised_snapshot_gives_the_same_answers(tmp_path: Path) -> None:
-    scoped = {**USED_UP, "spec": {**USED_UP["spec"], "scopes": ["NotBestEffort"]}}
+    scoped = quota({"requests.cpu": "2"}, {"requests.cpu": "1800m"}, scopes=["NotBestEffort"])
     plain = captured(tmp_path, scoped, space(enforce="baseline", **{"enforce-version": "v1.30"}))
     hidden = tmp_path / "hidden.qos"
     assert run("snapshot", *plain, "--anonymise", "-o", str(hidden)).code == 0
@@ -141,31 +118,36 @@ def test_anonymised_snapshot_gives_the_same_answers(tmp_path: Path) -> None:
 
 def test_place_fills_quota_and_names_what_stops_the_rest(tmp_path: Path) -> None:
     source = whole(tmp_path, quota({"requests.cpu": "3", "pods": "10"}, {"requests.cpu": "1", "pods": "4"}))
-    stdin = yaml.safe_dump_all([deployment(3), deployment(5, name="later")])
-    report = asked("place", deployment(3), deployment(5, name="later"), source=source, code=7)
-    first, second = report["specs"]
+    both = deployment(3), deployment(5, name="later")
+    first, second = asked("place", *both, source=source, code=7)["specs"]
     assert (first["placed"], first["wanted"], first["quota"]) == (3, 3, None)
     assert (second["placed"], second["wanted"], second["quota"]["pods"]) == (1, 5, 1)
     assert second["quota"]["shares"] == [{"resource": "requests.cpu", "used": "3", "hard": "3"}]
 
-    ran = run("place", *source, "-f", "-", stdin=stdin)
-    assert _flat(ran).startswith(
+    page = said("place", *source, "-f", "-", stdin=yaml.safe_dump_all(both))
+    assert page.startswith(
         "Quota compute admits 1 of 5 replicas of deployment/later: requests.cpu is then 3 of 3. "
         "All 4 new pods fit: 4 on node-1."
     )
-    assert "deployment/later 1 of 5" in _flat(ran)
+    assert "deployment/later 1 of 5" in page
 
 
-def test_maximum_replicas_are_limited_by_quota(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("replicas", "code", "first"),
+    [
+        (
+            "max",
+            0,
+            "Quota compute admits 2 more pods of Deployment web: pods is then 3 of 3. 2 more pods of Deployment ",
+        ),
+        ("5", 7, "No: quota compute admits 2 of 5 more pods of Deployment web: pods is then 3 of 3."),
+    ],
+)
+def test_maximum_replicas_are_limited_by_quota(tmp_path: Path, replicas: str, code: int, first: str) -> None:
     source = whole(tmp_path, quota({"pods": "3"}, {"pods": "1"}), deployment(1))
-    ran = run("place", *source, "deployment/web", "-n", "shop", "--replicas", "max")
-    assert ran.code == 0
-    assert _flat(ran).startswith(
-        "Quota compute admits 2 more pods of Deployment web: pods is then 3 of 3. 2 more pods of Deployment web fit"
-    )
-    ran = run("place", *source, "deployment/web", "-n", "shop", "--replicas", "5")
-    assert ran.code == 7
-    assert _flat(ran).startswith("No: quota compute admits 2 of 5 more pods of Deployment web: pods is then 3 of 3.")
+    ran = run("place", *source, "deployment/web", "-n", "shop", "--replicas", replicas)
+    assert ran.code == code
+    assert _flat(ran).startswith(first)
 
 
 def test_replicas_within_quota_may_not_fit(tmp_path: Path) -> None:
@@ -178,41 +160,32 @@ def test_replicas_within_quota_may_not_fit(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("bounds", "written", "by", "words"),
-    [
-        pytest.param(
-            limit_range(default={"cpu": "200m"}),
-            pod(),
-            "validation",
-            'Pod "new" is invalid: spec.containers[0].resources.requests: Invalid value: "500m": must be less than or '
-            "equal to cpu limit of 200m",
-            id="a default below the request",
-        ),
-        pytest.param(
-            limit_range(max={"cpu": "1"}),
-            pod(cpu="2", containers=[raw_container(limits={"cpu": "2"})]),
-            "LimitRanger",
-            'pods "new" is forbidden: maximum cpu usage per Container is 1, but limit is 2',
-            id="above the maximum",
-        ),
-        pytest.param(
-            space(enforce="baseline"),
-            pod(hostNetwork=True),
-            "PodSecurity",
-            'pods "new" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)',
-            id="Pod Security",
-        ),
-        pytest.param(
-            quota({"limits.memory": "1Gi"}),
-            pod(),
-            "ResourceQuota",
-            'pods "new" is forbidden: failed quota: compute: must specify limits.memory for: app',
-            id="nothing said",
-        ),
-    ],
-)
-def test_objects_of_the_file_count_for_its_pods(bounds: Json, written: Json, by: str, words: str) -> None:
+FORBIDDEN = 'pods "new" is forbidden:'
+LARGE = pod(cpu="2", containers=[raw_container(limits={"cpu": "2"})])
+BOUNDS = {
+    'Pod "new" is invalid: spec.containers[0].resources.requests: Invalid value: "500m": must be less than or equal to '
+    "cpu limit of 200m": ("validation", limit_range(default={"cpu": "200m"}), pod()),
+    f"{FORBIDDEN} maximum cpu usage per Container is 1, but limit is 2": (
+        "LimitRanger",
+        limit_range(max={"cpu": "1"}),
+        LARGE,
+    ),
+    f'{FORBIDDEN} violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)': (
+        "PodSecurity",
+        space(enforce="baseline"),
+        pod(hostNetwork=True),
+    ),
+    f"{FORBIDDEN} failed quota: compute: must specify limits.memory for: app": (
+        "ResourceQuota",
+        quota({"limits.memory": "1Gi"}),
+        pod(),
+    ),
+}
+
+
+@pytest.mark.parametrize("words", BOUNDS)
+def test_objects_of_the_file_count_for_its_pods(words: str) -> None:
+    by, bounds, written = BOUNDS[words]
     refused = asked("explain", bounds, written, code=6)["refusal"]
     assert (refused["by"], refused["message"]) == (by, words)
     plan = asked("place", bounds, written, code=7)
@@ -221,11 +194,8 @@ def test_objects_of_the_file_count_for_its_pods(bounds: Json, written: Json, by:
 
 def test_quota_of_file_starts_with_cluster_usage(tmp_path: Path) -> None:
     source = whole(tmp_path, quota({"pods": "9"}, {"pods": "4"}))
-    assert (
-        "used: pods=4, limited: pods=4"
-        in asked("explain", quota({"pods": "4"}), pod(), source=source, code=6)["refusal"]["message"]
-    )
-
+    refused = asked("explain", quota({"pods": "4"}), pod(), source=source, code=6)["refusal"]
+    assert "used: pods=4, limited: pods=4" in refused["message"]
     report = asked("explain", quota({"pods": "4"}, name="more"), pod(), source=source)
     reasons = [entry["reason"] for entry in report["unread"]]
     assert "quota more is only in the file: it counts from 0" in reasons
@@ -234,9 +204,8 @@ def test_quota_of_file_starts_with_cluster_usage(tmp_path: Path) -> None:
 def test_pod_security_warns_in_a_line_of_the_page() -> None:
     ran = run("explain", "--demo", "-f", "-", stdin=yaml.safe_dump_all([space(warn="baseline"), pod(hostPID=True)]))
     assert ran.code == 0
-    assert 'Pod Security warns: would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)' in _flat(
-        ran
-    )
+    warns = 'Pod Security warns: would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)'
+    assert warns in _flat(ran)
 
 
 def test_pod_security_judges_pods_not_workloads() -> None:
@@ -274,9 +243,6 @@ def _flat(ran: Ran) -> str:
     return " ".join(ran.out.split())
 
 
-# Namespaces that do not exist
-
-
 def of_namespace(name: str, kind: str = "Deployment") -> Json:
     return raw_workload(kind, "api", name, pod_spec=pod()["spec"])
 
@@ -292,12 +258,10 @@ def test_manifest_in_missing_namespace_is_refused(
     refused = asked("explain", wanted, source=source, code=6)
     assert refused["refusal"]["by"] == "NamespaceLifecycle"
     assert refused["refusal"]["message"] == 'namespaces "shop2" not found'
-    text = run("explain", *source, "-f", "-", stdin=yaml.safe_dump(wanted)).out.split("\n\n")[0]
-    assert 'Refused: namespaces "shop2" not found. Create namespace shop2, or name another.' in " ".join(text.split())
-    wrong = {
-        **wanted,
-        "spec": {**wanted["spec"], "template": {"metadata": {}, "spec": pod(restartPolicy="So")["spec"]}},
-    }
+    page = said("explain", *source, "-f", "-", stdin=yaml.safe_dump(wanted))
+    assert 'Refused: namespaces "shop2" not found. Create namespace shop2, or name another.' in page
+    template = {"metadata": {}, "spec": pod(restartPolicy="So")["spec"]}
+    wrong = {**wanted, "spec": {**wanted["spec"], "template": template}}
     found = asked("explain", wrong, source=source, code=6)
     assert found["refusal"]["by"] == "NamespaceLifecycle"
     assert found["refusals"]
@@ -310,8 +274,8 @@ def test_manifest_in_missing_namespace_is_refused(
 def test_manifest_in_terminating_namespace_is_refused(
     tmp_path: Path, written: Callable[..., tuple[str, ...]], generated: bool
 ) -> None:
-    ends = {"name": "shop2", "deletionTimestamp": "2026-10-01T12:00:00Z"}
-    source = written(tmp_path, {"apiVersion": "v1", "kind": "Namespace", "metadata": ends})
+    ends = raw_object("Namespace", "shop2", metadata={"deletionTimestamp": "2026-10-01T12:00:00Z"})
+    source = written(tmp_path, ends)
     wanted = of_namespace("shop2")
     if generated:
         wanted["metadata"]["generateName"] = f"{wanted['metadata'].pop('name')}-"
@@ -331,8 +295,8 @@ def test_manifest_in_terminating_namespace_is_refused(
     ("written", "objects", "files"),
     [
         # The files have it, the cluster has it, a List may lack it, and none was read.
-        (whole, [space()], [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop2"}}]),
-        (whole, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop2"}}], []),
+        (whole, [space()], [raw_object("Namespace", "shop2")]),
+        (whole, [raw_object("Namespace", "shop2")], []),
         (listed, [space()], []),
         (whole, [], []),
     ],
@@ -342,6 +306,5 @@ def test_namespace_that_exists_or_is_unknown_refuses_nothing(
 ) -> None:
     source = written(tmp_path, *objects)
     text = yaml.safe_dump_all([*files, of_namespace("shop2")])
-    report = json.loads(run("explain", *source, "-f", "-", "-o", "json", stdin=text).out)
-    assert report["refusal"] is None
-    assert json.loads(run("place", *source, "-f", "-", "-o", "json", stdin=text).out)["refused"] == []
+    assert data("explain", *source, "-f", "-", stdin=text)["refusal"] is None
+    assert data("place", *source, "-f", "-", stdin=text)["refused"] == []

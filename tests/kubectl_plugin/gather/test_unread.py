@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from kubectl_plugin.render.command import Target
 from kubectl_plugin.views.caveats import unread_lines
 from podrules.pod.reading import UnreadInput
 from tests.cluster_io.recording import RecordingSource
+from tests.kubectl_plugin.answers import write_list
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_node
 
@@ -25,80 +25,54 @@ def of_kubelet(node: str, path: str = "stats/summary", reason: str = "not in the
     return UnreadInput("get", "nodes/proxy", None, reason, node, path)
 
 
+FILE = "not in the file"
+PODS = UnreadInput("list", "pods", "shop", "not served")
+
+
 @pytest.mark.parametrize(
     ("unread", "measured", "lines"),
     [
-        pytest.param([of_kubelet("a")], (), ["usage of a is unknown: not in the file"], id="one node"),
-        pytest.param(
-            [of_kubelet(name) for name in "abcde"],
-            (),
-            ["usage of 5 nodes (a, b, c and 2 more) is unknown: not in the file"],
-            id="several nodes for one reason",
-        ),
-        pytest.param(
+        ([of_kubelet("a")], (), [f"usage of a is unknown: {FILE}"]),
+        (map(of_kubelet, "abcde"), (), [f"usage of 5 nodes (a, b, c and 2 more) is unknown: {FILE}"]),
+        (
             [of_kubelet("a"), of_kubelet("b", reason="no answer")],
             (),
-            ["usage of a is unknown: not in the file", "usage of b is unknown: no answer"],
-            id="two reasons",
+            [f"usage of a is unknown: {FILE}", "usage of b is unknown: no answer"],
         ),
-        pytest.param(
-            [of_kubelet("a"), of_kubelet("b"), of_kubelet("c")],
+        (
+            map(of_kubelet, "abc"),
             ("a", "c"),
-            ["the kubelets of a and c were not read: not in the file", "usage of b is unknown: not in the file"],
-            id="a metrics API knows two",
+            [f"the kubelets of a and c were not read: {FILE}", f"usage of b is unknown: {FILE}"],
         ),
-        pytest.param(
-            [of_kubelet("a", "configz")],
-            ("a",),
-            ["the kubelet's configuration of a is unknown: not in the file"],
-            id="thresholds alone",
-        ),
-        pytest.param(
-            [UnreadInput("list", "pods", "shop", "not served"), UnreadInput("list", "pods", "shop", "not served")],
-            (),
-            ["pods in shop: not served"],
-            id="one thing twice",
-        ),
+        ([of_kubelet("a", "configz")], ("a",), [f"the kubelet's configuration of a is unknown: {FILE}"]),
+        ([PODS, PODS], (), ["pods in shop: not served"]),
     ],
+    ids=["one", "several for one reason", "two reasons", "a metrics API knows two", "thresholds alone", "one twice"],
 )
-def test_lines(unread: list[UnreadInput], measured: tuple[str, ...], lines: list[str]) -> None:
-    assert list(unread_lines(unread, measured=measured)) == lines
+def test_lines(unread: Iterable[UnreadInput], measured: tuple[str, ...], lines: list[str]) -> None:
+    assert list(unread_lines([*unread], measured=measured)) == lines
 
 
-@pytest.mark.parametrize(
-    ("reason", "said"),
-    [
-        pytest.param(
-            "the kubelet of {} answers 500: no preferred addresses found; known addresses: []",
-            "each kubelet answers 500: no preferred addresses found; known addresses: []; "
-            "the Node needs status.addresses",
-            id="no addresses",
-        ),
-        pytest.param(
-            "the kubelet of {} answers 503: dial tcp 10.0.7.{}:10250: connect: connection refused",
-            "each kubelet answers 503: dial tcp ADDRESS: connect: connection refused; "
-            "the API server has to reach the kubelet's port, 10250",
-            id="addresses differ",
-        ),
-        pytest.param(
-            "the kubelet of {} does not answer: no answer to /api/v1/nodes/{}/proxy/stats/summary within 30 s",
-            "each kubelet does not answer: no answer to /api/v1/nodes/NODE/proxy/stats/summary within 30 s; "
-            "the API server has to reach the kubelet's port, 10250",
-            id="names in a path",
-        ),
-        pytest.param(
-            "the kubelet of {} answers 503: dial tcp [fd00::{}]:10250: x509: certificate signed by unknown authority",
-            "each kubelet answers 503: dial tcp ADDRESS: x509: certificate signed by unknown authority; "
-            "the API server has to trust the kubelet's certificate (kubectl get csr)",
-            id="certificates",
-        ),
-        pytest.param(
-            "the kubelet of {} answers 401: Unauthorized",
-            "each kubelet answers 401: Unauthorized; the kubelet has to accept the API server's client certificate",
-            id="refused by the kubelets",
-        ),
-    ],
-)
+PORT = "the API server has to reach the kubelet's port, 10250"
+TRUST = "the API server has to trust the kubelet's certificate (kubectl get csr)"
+NONE = "no preferred addresses found; known addresses: []"
+PATH = "no answer to /api/v1/nodes/{}/proxy/stats/summary within 30 s"
+REASONS = {
+    f"the kubelet of {{}} answers 500: {NONE}": f"each kubelet answers 500: {NONE}; the Node needs status.addresses",
+    "the kubelet of {} answers 503: dial tcp 10.0.7.{}:10250: connect: connection refused": (
+        f"each kubelet answers 503: dial tcp ADDRESS: connect: connection refused; {PORT}"
+    ),
+    f"the kubelet of {{}} does not answer: {PATH}": f"each kubelet does not answer: {PATH.format('NODE')}; {PORT}",
+    "the kubelet of {} answers 503: dial tcp [fd00::{}]:10250: x509: certificate signed by unknown authority": (
+        f"each kubelet answers 503: dial tcp ADDRESS: x509: certificate signed by unknown authority; {TRUST}"
+    ),
+    "the kubelet of {} answers 401: Unauthorized": (
+        "each kubelet answers 401: Unauthorized; the kubelet has to accept the API server's client certificate"
+    ),
+}
+
+
+@pytest.mark.parametrize(("reason", "said"), REASONS.items())
 def test_nodes_with_different_addresses_share_a_line(reason: str, said: str) -> None:
     names = [str(number) for number in range(3, 12)]
     [line] = unread_lines([of_kubelet(name, reason=reason.replace("{}", name)) for name in names])
@@ -134,39 +108,32 @@ def test_report_names_unread_node_once() -> None:
     assert page.partition('id="unknown"')[2].partition("</section>")[0].count(line) == 1
 
 
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [
-        ("Node", ("place", "deployment/web", "-n", "shop")),
-        ("Node", ("place", "--drain", "node/node-a1")),
-        ("Node", ("explain", "nodes")),
-        ("Node", ("explain", "node/cp-a1")),
-        ("Node", ("node",)),
-        ("Node", ("node", "cp-a1")),
-        ("Node", ("partitions",)),
-        ("Node", ("fence", "node/cp-a1")),
-        ("Pod", ("place", "deployment/web", "-n", "shop")),
-        ("Pod", ("place", "--drain", "node/node-a1")),
-        ("Pod", ("explain", "pods", "-A")),
-        ("Pod", ("report", "-A")),
-        ("Pod", ("delete", "pod/etcd-cp-a1", "-n", "kube-system", "--grace-period=0")),
-        ("PersistentVolume", ("place", "--drain", "node/node-b1")),
-        ("PersistentVolumeClaim", ("place", "--drain", "node/node-b1")),
-        ("PodDisruptionBudget", ("place", "deployment/web", "-n", "shop")),
-        ("PodDisruptionBudget", ("fence", "node/node-c3")),
-        ("PodDisruptionBudget", ("delete", "pod/db-1", "-n", "shop", "--grace-period=0")),
-        ("PodDisruptionBudget", ("partitions",)),
-        ("StorageClass", ("place", "--drain", "node/node-b1")),
-    ],
-)
-def test_unreadable_snapshot_object_is_an_error(kind: str, words: Sequence[str], tmp_path: Path) -> None:
+WEB = "place deployment/web -n shop"
+DRAIN = "place --drain node/node-"
+READS = {
+    "Node": (
+        *(WEB, f"{DRAIN}a1", "explain nodes", "explain node/cp-a1", "node", "node cp-a1", "partitions"),
+        "fence node/cp-a1",
+    ),
+    "Pod": (
+        *(WEB, f"{DRAIN}a1", "explain pods -A", "report -A"),
+        "delete pod/etcd-cp-a1 -n kube-system --grace-period=0",
+    ),
+    "PersistentVolume": (f"{DRAIN}b1",),
+    "PersistentVolumeClaim": (f"{DRAIN}b1",),
+    "PodDisruptionBudget": (WEB, "fence node/node-c3", "delete pod/db-1 -n shop --grace-period=0", "partitions"),
+    "StorageClass": (f"{DRAIN}b1",),
+}
+
+
+@pytest.mark.parametrize(("kind", "words"), [(kind, words) for kind, asked in READS.items() for words in asked])
+def test_unreadable_snapshot_object_is_an_error(kind: str, words: str, tmp_path: Path) -> None:
     objects = copy.deepcopy(list(demo_objects()))
     for entry in objects:
         if entry["kind"] == kind:
             entry["metadata"]["uid"] = True
-    file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    ran = run(*words, "--snapshot", str(file))
+    file = write_list(tmp_path / "cluster.json", objects)
+    ran = run(*words.split(), "--snapshot", file)
     problem, remedy = ran.err.splitlines()
     assert problem.startswith(f"error: {kind.lower()}/")
     assert problem.endswith(f" in snapshot {file}: metadata.uid: true is a boolean; write a string, in quotation marks")
