@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from cluster_io.capture.file import CapturedKind, Header, snapshot_parts
 from cluster_io.kinds import LEASES
 from kubectl_plugin.parsing.commands import COMMANDS, flags_of
+from tests.kubectl_plugin.answers import data, said, write_list
 from tests.kubectl_plugin.running import Ran, run
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -64,10 +65,8 @@ def test_snapshot_and_cluster_give_the_same_answers(demo: Path, question: str) -
 
 def test_node_shows_unknown_usage(demo: Path) -> None:
     """The kubelet that reports it is not captured; the demo does not have the usage of node-b4, either."""
-    asked, kept = (
-        json.loads(run("explain", "node/node-b2", "-o", "json", *source).out)
-        for source in (["--demo"], ["--snapshot", str(demo)])
-    )
+    sources = ("--demo",), ("--snapshot", str(demo))
+    asked, kept = (data("explain", "node/node-b2", *source) for source in sources)
     assert asked.pop("verdict")["code"] == "NearMemoryLimit"
     verdict = kept.pop("verdict")
     assert verdict["code"] == "Ready"
@@ -85,20 +84,20 @@ def test_to_standard_output(demo: Path, tmp_path: Path, monkeypatch: pytest.Monk
 
     assert done.stdout == demo.read_bytes()
     assert not list(tmp_path.iterdir())
-    said = done.stderr.decode()
-    assert said.startswith("standard output, of the demo cluster")
-    assert "configmaps" not in said.partition("Not captured")[2]
-    assert "kubectl" not in said
+    printed = done.stderr.decode()
+    assert printed.startswith("standard output, of the demo cluster")
+    assert "configmaps" not in printed.partition("Not captured")[2]
+    assert "kubectl" not in printed
+
+
+_NO_FILES = ("JSON", "wide", "name", "html", "jsonpath={.name}")
 
 
 @pytest.mark.parametrize(
     ("command", "name"),
     [
-        *(
-            ("snapshot", name)
-            for name in ("json", "JSON", "yaml", "wide", "name", "markdown", "html", "jsonpath={.name}")
-        ),
-        *(("report", name) for name in ("JSON", "wide", "name", "html", "jsonpath={.name}")),
+        *(("snapshot", name) for name in (*_NO_FILES, "json", "yaml", "markdown")),
+        *(("report", name) for name in _NO_FILES),
     ],
 )
 def test_format_name_is_not_a_file(command: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,14 +134,14 @@ def _without_usage(value: Any) -> Any:
 def test_contents_are_listed(demo: Path, anonymous: Path) -> None:
     ran = run("snapshot", "--demo", "-o", str(demo.with_name("again.qos")))
 
-    said = " ".join(ran.out.split())
-    assert re.search(r"again\.qos, of the demo cluster v1\.36\.3 at 2026-10-17 03:11:00 UTC", said)
-    assert re.search(r"Captured 12 nodes, 126 pods and 18 other kinds in [0-9.]+KiB\.", said)
-    assert "There are no replicationcontrollers, limitranges" in said
-    assert "configmaps: none was named with --scheduler-config" in said
-    assert f"--snapshot={demo.with_name('again.qos')}" in said
-    said = " ".join(run("snapshot", "--snapshot", str(anonymous), "-o", str(demo.with_name("third.qos"))).out.split())
-    assert "events: not in the snapshot it is made of" in said
+    page = " ".join(ran.out.split())
+    assert re.search(r"again\.qos, of the demo cluster v1\.36\.3 at 2026-10-17 03:11:00 UTC", page)
+    assert re.search(r"Captured 12 nodes, 126 pods and 18 other kinds in [0-9.]+KiB\.", page)
+    assert "There are no replicationcontrollers, limitranges" in page
+    assert "configmaps: none was named with --scheduler-config" in page
+    assert f"--snapshot={demo.with_name('again.qos')}" in page
+    third = said("snapshot", "--snapshot", str(anonymous), "-o", str(demo.with_name("third.qos")))
+    assert "events: not in the snapshot it is made of" in third
 
 
 def test_anonymised_snapshot_gives_the_same_answers(demo: Path, anonymous: Path) -> None:
@@ -156,14 +155,12 @@ def test_anonymised_snapshot_gives_the_same_answers(demo: Path, anonymous: Path)
     assert sum(before.values()) > 20
     assert len(before) > 10
     # Whole words: the letters of a replacement are random and may contain a short name.
-    names = _words(" ".join(item["name"] for item in _items(asked)))
-    assert {"checkout", "cart", "search"} <= names
-    assert names & _words(asked.out) == names
-    assert not names & _words(kept.out)
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"[a-z0-9]{4,}", text))
+    named, before_all, after_all = (
+        set(re.findall(r"[a-z0-9]{4,}", text))
+        for text in (" ".join(item["name"] for item in _items(asked)), asked.out, kept.out)
+    )
+    assert {"checkout", "cart", "search"} <= named <= before_all
+    assert not named & after_all
 
 
 def _items(ran: Ran) -> list[dict[str, Any]]:
@@ -263,11 +260,8 @@ def _in_a_process(*arguments: str, most: int) -> subprocess.CompletedProcess[str
 
 
 def test_lists_of_kubectl_have_no_time(tmp_path: Path) -> None:
-    file = tmp_path / "c.json"
-    file.write_text('{"apiVersion": "v1", "kind": "List", "items": []}')
-
-    ran = run("snapshot", "--snapshot", str(file), "-o", str(tmp_path / "c.qos"))
-
+    file = write_list(tmp_path / "c.json", [])
+    ran = run("snapshot", "--snapshot", file, "-o", str(tmp_path / "c.qos"))
     assert ran.code == 6
     assert "has no capture time" in ran.err
 

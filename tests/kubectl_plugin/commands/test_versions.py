@@ -18,8 +18,9 @@ from kubectl_plugin.options import ClusterOptions, Streams
 from kubectl_plugin.options.cluster_commands import SnapshotOptions
 from kubectl_plugin.reports.schema import schema_of
 from podrules.api.features import CHANGES
+from tests.kubectl_plugin.answers import data, write_list
 from tests.kubectl_plugin.running import run, write_cluster
-from tests.objects import raw_container, raw_node, raw_pod
+from tests.objects import raw_container, raw_node, raw_object, raw_pod
 
 Object = dict[str, Any]
 NOW = datetime(2026, 11, 21, 3, 11, tzinfo=UTC)
@@ -44,17 +45,8 @@ def pods(on: str = "n1") -> list[Object]:
     ]
 
 
-def written(folder: Path, objects: Sequence[Object]) -> str:
-    file = folder / "cluster.json"
-    write_cluster(file, list(objects))
-    return str(file)
-
-
-def listed(folder: Path, objects: Sequence[Object]) -> str:
-    """A List of these objects: the cluster may have others."""
-    file = folder / "list.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}), encoding="utf-8")
-    return str(file)
+def written(folder: Path, *objects: Object) -> str:
+    return write_cluster(folder / "cluster.json", objects)
 
 
 def compared(file: str, *arguments: str, code: int = 0) -> Any:
@@ -63,6 +55,10 @@ def compared(file: str, *arguments: str, code: int = 0) -> Any:
     printed = json.loads(ran.out)
     jsonschema.Draft202012Validator(schema_of("VersionComparison")).validate(printed)
     return printed
+
+
+def said(file: str, *arguments: str) -> str:
+    return " ".join(run("versions", "--snapshot", file, *arguments).out.split())
 
 
 def explained(file: str, pod: str, *arguments: str) -> Any:
@@ -81,28 +77,24 @@ def test_running_versions(tmp_path: Path) -> None:
         nodeName="n1",
     )
     nodes = [node("n1", "v1.34.1"), node("n2", "v1.36.3"), node("n3", "v1.36.3")]
-    found = compared(written(tmp_path, [*nodes, scheduler]), "--kubernetes-version", "1.36")
+    found = compared(written(tmp_path, *nodes, scheduler), "--kubernetes-version", "1.36")
     assert [(one["component"], one["version"], one["nodes"], one["rules"]) for one in found["running"]] == [
         ("kube-apiserver", "1.36", 0, "1.36.3"),
         ("kube-scheduler", "1.36", 0, "1.36.3"),
         ("kubelet", "v1.36.3", 2, "1.36.3"),
         ("kubelet", "v1.34.1", 1, "1.34.4"),
     ]
-    unset = compared(written(tmp_path, [*nodes, scheduler]))
+    unset = compared(written(tmp_path, *nodes, scheduler))
     assert unset["running"][1]["version"] == "v1.35.2", "no version was given"
     assert unset["verdict"]["code"] == "VersionsListed"
     assert unset["to"] is None
 
 
 def test_snapshot_keeps_scheduler_version_of_lease(tmp_path: Path) -> None:
-    metadata = {"name": "cp-1", "namespace": "kube-system", "creationTimestamp": "2026-11-01T00:00:00Z"}
+    metadata = {"creationTimestamp": "2026-11-01T00:00:00Z"}
     spec = {"leaseName": "kube-scheduler", "binaryVersion": "1.36.2", "emulationVersion": "1.36"}
-    candidate = {
-        "apiVersion": "coordination.k8s.io/v1beta1",
-        "kind": "LeaseCandidate",
-        "metadata": metadata,
-        "spec": spec,
-    }
+    candidate = raw_object("LeaseCandidate", "cp-1", "kube-system", metadata=metadata, spec=spec)
+    candidate["apiVersion"] = "coordination.k8s.io/v1beta1"
     live = MemorySource(
         [node("n1", "v1.37.1"), *pods(), candidate], description="the cluster", now=NOW, git_version="v1.37.1"
     )
@@ -115,31 +107,25 @@ def test_snapshot_keeps_scheduler_version_of_lease(tmp_path: Path) -> None:
         running = {one["component"]: (one["version"], one["rules"]) for one in compared(file)["running"]}
         assert running["kube-scheduler"] == ("v1.36.2", "1.36.3"), f"anonymise={anonymise}"
         assert running["kube-apiserver"] == ("v1.37.1", "1.37.1")
-        said = compared(file)["verdict"]["text"]
-        assert said.startswith("The API server is v1.37.1, the scheduler v1.36.2; kubelets: ")
+        text = compared(file)["verdict"]["text"]
+        assert text.startswith("The API server is v1.37.1, the scheduler v1.36.2; kubelets: ")
 
 
 def test_unnamed_scheduler_version_is_unknown(tmp_path: Path) -> None:
-    found = compared(written(tmp_path, [node("n1", "v1.36.3")]))
-    assert found["running"][1] == {
-        "component": "kube-scheduler",
-        "version": "",
-        "emulates": "",
-        "nodes": 0,
-        "rules": "1.36.3",
-    }
-    said = " ".join(run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.3")])).out.split())
-    assert "kube-scheduler unknown 1.36.3" in said
+    file = written(tmp_path, node("n1", "v1.36.3"))
+    unknown = {"component": "kube-scheduler", "version": "", "emulates": "", "nodes": 0, "rules": "1.36.3"}
+    assert compared(file)["running"][1] == unknown
+    assert "kube-scheduler unknown 1.36.3" in said(file)
 
 
 def test_changes_agree_with_explain_of_both_versions(tmp_path: Path) -> None:
     now, then = tmp_path / "now", tmp_path / "then"
     now.mkdir()
     then.mkdir()
-    before = written(now, [node("n1", "v1.36.3"), *pods()])
+    before = written(now, node("n1", "v1.36.3"), *pods())
     # The same pods after recreation.
     again = [{**pod, "status": {"phase": "Running"}} for pod in pods()]
-    after = written(then, [node("n1", "v1.37.1"), *again])
+    after = written(then, node("n1", "v1.37.1"), *again)
     found = compared(before, "--kubernetes-version", "1.36", "--to", "1.37")
     assert {entry["name"] for entry in found["changed"]} == {"empty", "side"}
     assert (found["pods"], found["verdict"]["code"]) == (3, "AnswersChange")
@@ -165,17 +151,17 @@ def test_changes_agree_with_explain_of_both_versions(tmp_path: Path) -> None:
 
 
 def test_no_change_is_an_answer(tmp_path: Path) -> None:
-    file = written(tmp_path, [node("n1", "v1.36.3"), pods()[2]])
+    file = written(tmp_path, node("n1", "v1.36.3"), pods()[2])
     found = compared(file, "--kubernetes-version", "1.36", "--to", "1.37")
     assert (found["changed"], found["orders"], found["placements"]) == ([], [], [])
     assert found["verdict"]["code"] == "NothingChanges"
     assert found["rules"], "rules differ, but no pod depends on them"
-    ran = run("versions", "--snapshot", file, "--kubernetes-version=1.36", "--to", "1.37")
-    assert "With Kubernetes 1.37 nothing changes for the one pod" in ran.out
+    page = said(file, "--kubernetes-version=1.36", "--to", "1.37")
+    assert "With Kubernetes 1.37 nothing changes for the one pod" in page
 
 
 def test_rules_change_per_component_version(tmp_path: Path) -> None:
-    file = written(tmp_path, [node("n1", "v1.34.4"), node("n2", "v1.36.3"), pods()[2]])
+    file = written(tmp_path, node("n1", "v1.34.4"), node("n2", "v1.36.3"), pods()[2])
     found = compared(file, "--kubernetes-version", "1.36", "--to", "1.37")
     newest = [one for one in found["rules"] if one["since"] == "1.37"]
     assert len(newest) == sum(change.since == 37 for change in CHANGES.values())
@@ -187,7 +173,7 @@ def test_rules_change_per_component_version(tmp_path: Path) -> None:
 
 
 def test_rule_with_disabled_gate_does_not_change(tmp_path: Path) -> None:
-    file = written(tmp_path, [node("n1", "v1.36.3"), pods()[2]])
+    file = written(tmp_path, node("n1", "v1.36.3"), pods()[2])
     asked = (file, "--kubernetes-version", "1.36", "--to", "1.37")
     gate = "PodLevelResourcesFixKubeletQOSClass"
     assert gate in {one["gate"] for one in compared(*asked)["rules"]}
@@ -200,7 +186,7 @@ def test_recreated_pod_has_no_resize_in_flight(tmp_path: Path) -> None:
     containers = [raw_container("a", {"memory": "1Gi"}), raw_container("b", {"memory": "4Gi"})]
     status = {"phase": "Running", "qosClass": "Burstable", "containerStatuses": statuses}
     resized = raw_pod("resized", "shop", uid="1", containers=containers, nodeName="n1", status=status)
-    file = written(tmp_path, [node("n1", "v1.36.3"), resized])
+    file = written(tmp_path, node("n1", "v1.36.3"), resized)
     assert compared(file, "--kubernetes-version", "1.36", "--to", "1.37")["changed"] == []
 
 
@@ -212,24 +198,25 @@ def test_unmodelled_placement_is_not_compared(tmp_path: Path) -> None:
         raw_pod("held", "shop", uid="3", schedulingGates=[{"name": "quota"}]),
         raw_pod("goes", "shop", uid="4"),
     ]
-    found = compared(listed(tmp_path, [node("n1", "v1.36.3"), *waiting]), "--to", "1.37", code=11)
+    listed = write_list(tmp_path / "list.json", [node("n1", "v1.36.3"), *waiting])
+    found = compared(listed, "--to", "1.37", code=11)
     assert (found["placed"], found["notPlaced"]) == (1, 0)
     reasons = {one["reason"]: one["pods"] for one in found["notCompared"]}
     assert list(reasons.values()) == [1, 1, 1]
     for part in ("persistentvolumeclaims", 'schedulerName "mine"', "scheduling gates"):
         assert any(part in reason for reason in reasons)
-    ran = run("versions", "--snapshot", listed(tmp_path, [node("n1", "v1.36.3"), *waiting]), "--to", "1.37")
-    assert "nothing changes for the 4 pods, nor for 1 placement" in " ".join(ran.out.split())
-    assert ran.out.count("where 1 pod would go") == 3
-    whole = compared(written(tmp_path, [node("n1", "v1.36.3"), *waiting]), "--to", "1.37")
+    page = said(listed, "--to", "1.37")
+    assert "nothing changes for the 4 pods, nor for 1 placement" in page
+    assert page.count("where 1 pod would go") == 3
+    whole = compared(written(tmp_path, node("n1", "v1.36.3"), *waiting), "--to", "1.37")
     assert (whole["placed"], len(whole["notCompared"])) == (2, 2), "there is no such claim: no node fits"
 
 
 def test_pod_without_node_has_no_oom_score_change(tmp_path: Path) -> None:
     empty = pods("")[0]
-    found = compared(written(tmp_path, [node("n1", "v1.36.3"), empty]), "--to", "1.37")
-    assert "OOMScore" not in {change["kind"] for entry in found["changed"] for change in entry["changes"]}
-    assert "QoSClass" in {change["kind"] for entry in found["changed"] for change in entry["changes"]}
+    found = compared(written(tmp_path, node("n1", "v1.36.3"), empty), "--to", "1.37")
+    kinds = {change["kind"] for entry in found["changed"] for change in entry["changes"]}
+    assert ("OOMScore" in kinds, "QoSClass" in kinds) == (False, True)
 
 
 def test_table_shows_each_pod_whole(tmp_path: Path) -> None:
@@ -237,34 +224,33 @@ def test_table_shows_each_pod_whole(tmp_path: Path) -> None:
         {**pods()[0], "metadata": {"name": f"empty-{number}", "namespace": "shop", "uid": str(number)}}
         for number in range(20)
     ]
-    ran = run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.3"), *many]), "--to", "1.37")
+    ran = run("versions", "--snapshot", written(tmp_path, node("n1", "v1.36.3"), *many), "--to", "1.37")
     shown = [line for line in ran.out.splitlines() if "shop/empty-" in line]
     assert f"recreated ({20 - len(shown)} more: -o wide)" in ran.out
     assert ran.out.count("oom_score_adj of app") == len(shown), "including the last one"
 
 
 def test_newest_version_suggests_no_other(tmp_path: Path) -> None:
-    assert "--to" not in run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.37.0")])).out
-    assert "--to 1.37" in run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.0")])).out
+    assert "--to" not in said(written(tmp_path, node("n1", "v1.37.0")))
+    assert "--to 1.37" in said(written(tmp_path, node("n1", "v1.36.0")))
 
 
 def test_pending_pods_agree_with_explain_of_both_versions() -> None:
     """1.33 ignores pod-level resources: there is more room."""
-    found = json.loads(run("versions", "--demo", "--to", "1.33", "-o", "json").out)
+    found = data("versions", "--demo", "--to", "1.33")
     waiting = [entry for entry in found["placements"] if entry["waits"]]
     assert waiting
     assert found["placed"] > len(found["placements"]), "the other placements are unchanged"
     for entry in waiting:
         for side, flags in (("before", ()), ("after", ("--kubernetes-version", "1.33"))):
-            words = ("explain", f"pod/{entry['pod']}", "-n", entry["namespace"], "--demo", *flags, "-o", "json")
-            placement = json.loads(run(*words).out)["placement"]
+            placement = data("explain", f"pod/{entry['pod']}", "-n", entry["namespace"], "--demo", *flags)["placement"]
             assert entry[side]["outcome"] == placement["outcome"]
             assert entry[side]["best"] == sorted(placement["best"])
             assert entry[side]["message"] == placement["message"]
 
 
 def test_changed_kill_order_of_nodes(tmp_path: Path) -> None:
-    file = written(tmp_path, [node("n1", "v1.36.3"), *pods()])
+    file = written(tmp_path, node("n1", "v1.36.3"), *pods())
     found = compared(file, "--kubernetes-version", "1.36", "--to", "1.37")
     orders = {entry["order"]: entry for entry in found["orders"]}
     assert orders["OOM"]["before"][0] == "shop/empty/app", "BestEffort goes first"
@@ -274,7 +260,7 @@ def test_changed_kill_order_of_nodes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("columns", ["80", "200"])
 def test_page_fits_the_terminal(tmp_path: Path, columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    written(tmp_path, [node("n1", "v1.36.3"), *pods()])
+    written(tmp_path, node("n1", "v1.36.3"), *pods())
     monkeypatch.chdir(tmp_path)
     ran = run("versions", "--snapshot", "cluster.json", "--kubernetes-version=1.36", "--to", "1.37", "-o", "wide")
     assert max(map(len, ran.out.splitlines())) <= int(columns)
@@ -283,29 +269,36 @@ def test_page_fits_the_terminal(tmp_path: Path, columns: str, monkeypatch: pytes
 
 def test_one_namespace_and_all(tmp_path: Path) -> None:
     other = [{**pod, "metadata": {**pod["metadata"], "namespace": "other", "uid": "x"}} for pod in pods()[:1]]
-    file = written(tmp_path, [node("n1", "v1.36.3"), *pods(), *other])
+    file = written(tmp_path, node("n1", "v1.36.3"), *pods(), *other)
     flags = ("--kubernetes-version", "1.36", "--to", "1.37")
     assert compared(file, *flags, "-n", "other")["pods"] == 1
     assert compared(file, *flags)["pods"] == 4
     assert compared(file, *flags, "-n", "other", "-A")["pods"] == 4, "as in kubectl"
 
 
-def test_no_pods_means_no_comparison(tmp_path: Path) -> None:
-    ran = run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.3")]), "--to", "1.37")
-    assert "there is nothing to compare: no pods." in ran.out
+@pytest.mark.parametrize(
+    ("objects", "to", "has"),
+    [
+        ([node("n1", "v1.36.3")], "1.37", "there is nothing to compare: no pods."),
+        ([raw_pod("waits", "shop", uid="9")], "1.36", "where 1 pod would go: there are no nodes"),
+    ],
+)
+def test_nothing_to_compare(tmp_path: Path, objects: Sequence[Object], to: str, has: str) -> None:
+    assert has in said(written(tmp_path, *objects), "--to", to)
 
 
-@pytest.mark.parametrize("to", [(), ("--to", "1.37")], ids=["what runs", "what changes"])
-def test_missing_namespace(to: tuple[str, ...]) -> None:
-    ran = run("versions", "--demo", *to, "-n", "shopp")
-    assert ran.code == 3
-    assert "did you mean -n shop?" in ran.err
-
-
-def test_invalid_version_is_refused() -> None:
-    ran = run("versions", "--demo", "--to", "latest")
-    assert ran.code == 2
-    assert '--to "latest": not a version of Kubernetes' in ran.err
+@pytest.mark.parametrize(
+    ("flags", "code", "error"),
+    [
+        ("-n shopp", 3, "did you mean -n shop?"),
+        ("--to 1.37 -n shopp", 3, "did you mean -n shop?"),
+        ("--to latest", 2, '--to "latest": not a version of Kubernetes'),
+    ],
+)
+def test_wrong_flags(flags: str, code: int, error: str) -> None:
+    ran = run("versions", "--demo", *flags.split())
+    assert ran.code == code
+    assert error in ran.err
 
 
 def test_suggested_commands_keep_the_namespace() -> None:
@@ -313,20 +306,14 @@ def test_suggested_commands_keep_the_namespace() -> None:
         assert "-n shop" in run("versions", "--demo", "-n", "shop", *words).out.partition("Next")[2]
 
 
-def test_pods_without_nodes_are_not_compared(tmp_path: Path) -> None:
-    waits = raw_pod("waits", "shop", uid="9")
-    ran = run("versions", "--snapshot", written(tmp_path, [waits]), "--to", "1.36")
-    assert "where 1 pod would go: there are no nodes" in " ".join(ran.out.split())
-
-
 def test_other_version_is_called_other() -> None:
-    said = " ".join(run("versions", "--demo", "--to", "1.33").out.split())
-    assert "kube-apiserver is 1.33 (--to), and answers were checked on 1.34 to 1.37 only" in said
-    assert "DynamicResources, Pod-level resources and VolumeBinding" in said, "the scheduler has that version, too"
+    page = " ".join(run("versions", "--demo", "--to", "1.33").out.split())
+    assert "kube-apiserver is 1.33 (--to), and answers were checked on 1.34 to 1.37 only" in page
+    assert "DynamicResources, Pod-level resources and VolumeBinding" in page, "the scheduler has that version, too"
 
 
 def test_many_kubelets_are_counted_by_minor(tmp_path: Path) -> None:
     nodes = [node(f"n{patch}", f"v1.36.{patch}") for patch in range(5)]
-    said = " ".join(run("versions", "--snapshot", written(tmp_path, nodes)).out.split())
-    assert "kubelets: 1.36 on 5 nodes." in said
-    assert all(f"v1.36.{patch}" in said for patch in range(5))
+    page = said(written(tmp_path, *nodes))
+    assert "kubelets: 1.36 on 5 nodes." in page
+    assert all(f"v1.36.{patch}" in page for patch in range(5))

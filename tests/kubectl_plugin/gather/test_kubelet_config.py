@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import pytest
 
-from tests.kubectl_plugin.running import Ran, run, write_cluster
-from tests.objects import raw_condition, raw_node, raw_pod
+from tests.kubectl_plugin.answers import said, write_list
+from tests.kubectl_plugin.running import run, write_cluster
+from tests.objects import raw_condition, raw_node, raw_object, raw_pod
 from tests.tree import ROOT
 
 FIELD: Final = ROOT / "tests" / "testdata" / "cases" / "field"
@@ -28,28 +29,24 @@ def config(folder: Path, text: str, head: str = HEAD) -> str:
     return str(file)
 
 
-def words(ran: Ran) -> str:
-    return " ".join(ran.out.split())
-
-
-def data(*asked: str) -> Any:
+def report(*asked: str) -> Any:
     ran = run(*asked, "-o", "json")
     assert ran.code in {0, 11}, ran.err
     return json.loads(ran.out)
 
 
 def thresholds(file: str) -> list[tuple[str, str, int]]:
-    report = data("node", "n1", "--snapshot", EVICT, "--kubelet-config", file)
-    assert report["thresholdSource"] == "File"
-    return [(one["signal"], one["quantity"], one["gracePeriodSeconds"]) for one in report["thresholds"]]
+    found = report("node", "n1", "--snapshot", EVICT, "--kubelet-config", file)
+    assert found["thresholdSource"] == "File"
+    return [(one["signal"], one["quantity"], one["gracePeriodSeconds"]) for one in found["thresholds"]]
 
 
 def test_node_has_the_thresholds_of_the_file(tmp_path: Path) -> None:
     file = config(tmp_path, SOFT)
     assert thresholds(file) == [("memory.available", "200Mi", 0), ("memory.available", "800Mi", 90)]
-    said = words(run("node", "n1", "--snapshot", EVICT, "--kubelet-config", file))
-    assert "(memory.available < 800Mi for 90s: from --kubelet-config)" in said
-    assert f"Kubelet configuration: {file}, for every node of this answer." in said
+    page = said("node", "n1", "--snapshot", EVICT, "--kubelet-config", file)
+    assert "(memory.available < 800Mi for 90s: from --kubelet-config)" in page
+    assert f"Kubelet configuration: {file}, for every node of this answer." in page
 
 
 @pytest.mark.parametrize(
@@ -71,20 +68,20 @@ def test_configz_and_defaults(tmp_path: Path, text: str, quantity: str) -> None:
 def test_soft_eviction_gives_the_smaller_period(tmp_path: Path, most: int, killed: int, gives_up: int) -> None:
     file = config(tmp_path, f"{SOFT}evictionMaxPodGracePeriod: {most}\n")
     asked = ("explain", "pod/g1", "--snapshot", GRACE, "--kubelet-config", file)
-    (way,) = data(*asked, "--timeline=evict-soft")["timeline"]["ways"]
-    assert {one["what"]: one["latest"] for one in way["events"]}["SIGKILL"] == killed
-    assert {one["what"]: one["latest"] for one in way["events"]}["KillTimeout"] == gives_up
-    assert "its kubelet's thresholds: memory.available < 800Mi for 90 s" in words(run(*asked, "--timeline=evict-soft"))
-    assert f"evicted at a soft threshold: SIGKILL after {killed} s" in words(run(*asked, "-o", "wide"))
+    (way,) = report(*asked, "--timeline=evict-soft")["timeline"]["ways"]
+    latest = {one["what"]: one["latest"] for one in way["events"]}
+    assert (latest["SIGKILL"], latest["KillTimeout"]) == (killed, gives_up)
+    assert "its kubelet's thresholds: memory.available < 800Mi for 90 s" in said(*asked, "--timeline=evict-soft")
+    assert f"evicted at a soft threshold: SIGKILL after {killed} s" in said(*asked, "-o", "wide")
 
 
 def test_kubelet_without_soft_thresholds_has_no_soft_eviction(tmp_path: Path) -> None:
     file = config(tmp_path, "evictionHard: {memory.available: 0%}\n")
     asked = ("explain", "pod/g1", "--snapshot", GRACE, "--kubelet-config", file)
     for field, way in (("evictionSoft", "evict-soft"), ("evictionHard", "evict-hard")):
-        said = words(run(*asked, f"--timeline={way}"))
-        assert f"its kubelet never does this: {field} sets no threshold" in said
-    assert "soft threshold" not in words(run(*asked, "-o", "wide"))
+        never = f"its kubelet never does this: {field} sets no threshold"
+        assert never in said(*asked, f"--timeline={way}")
+    assert "soft threshold" not in said(*asked, "-o", "wide")
 
 
 def test_shutdown_by_priority_and_a_manifest(tmp_path: Path) -> None:
@@ -93,18 +90,18 @@ def test_shutdown_by_priority_and_a_manifest(tmp_path: Path) -> None:
     manifest = tmp_path / "pod.json"
     manifest.write_text(json.dumps(raw_pod("p", "shop", requests={"cpu": "1"}, terminationGracePeriodSeconds=40)))
     for asked in (("pod/g1", "--snapshot", GRACE), ("-f", str(manifest), "--offline")):
-        (way,) = data("explain", *asked, "--timeline=shutdown", "--kubelet-config", file)["timeline"]["ways"]
-        assert {one["what"]: one["latest"] for one in way["events"]}["SIGKILL"] == 12
-        assert {one["what"]: one["latest"] for one in way["events"]}["MachineOff"] == 17
+        (way,) = report("explain", *asked, "--timeline=shutdown", "--kubelet-config", file)["timeline"]["ways"]
+        latest = {one["what"]: one["latest"] for one in way["events"]}
+        assert (latest["SIGKILL"], latest["MachineOff"]) == (12, 17)
+
+
+LOGGED = 'unknown field "evictionSotf": the kubelet logs it and passes it over; did you mean'
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (
-            "evictionSotf: {}",
-            'line 3: unknown field "evictionSotf": the kubelet logs it and passes it over; did you mean',
-        ),
+        ("evictionSotf: {}", f"line 3: {LOGGED}"),
         ("memorySwap: {behaviour: x}", 'unknown field "memorySwap.behaviour"'),
         ("maxPods: 3\nmaxPods: 4", "line 4: maxPods is a duplicate of line 3; the last one counts"),
     ],
@@ -196,15 +193,14 @@ def _evicted(name: str, threshold: str, resource: str = "memory", **spec: Any) -
     ],
 )
 def test_died_names_the_kind_of_the_threshold(tmp_path: Path, pod: dict[str, Any], says: str) -> None:
-    hard, soft = "{memory.available: 10%, nodefs.available: 5Gi}", "{memory.available: 800Mi, imagefs.available: 6%}"
-    periods = "{memory.available: 30s, imagefs.available: 1m}"
     text = (
-        f"evictionHard: {hard}\nevictionSoft: {soft}\nevictionSoftGracePeriod: {periods}\nevictionMaxPodGracePeriod: 20"
+        "evictionHard: {memory.available: 10%, nodefs.available: 5Gi}\n"
+        "evictionSoft: {memory.available: 800Mi, imagefs.available: 6%}\n"
+        "evictionSoftGracePeriod: {memory.available: 30s, imagefs.available: 1m}\nevictionMaxPodGracePeriod: 20"
     )
-    node, snapshot = raw_node("n", capacity={"memory": "16Gi"}), tmp_path / "pods.json"
-    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, pod]}))
-    asked = ("died", "pod/a", "-n", "shop", "--snapshot", str(snapshot))
-    assert says in words(run(*asked, "--kubelet-config", config(tmp_path, text)))
+    snapshot = write_list(tmp_path / "pods.json", [raw_node("n", capacity={"memory": "16Gi"}), pod])
+    asked = ("died", "pod/a", "-n", "shop", "--snapshot", snapshot)
+    assert says in said(*asked, "--kubelet-config", config(tmp_path, text))
     assert "evictionSoft" not in run(*asked).out
 
 
@@ -220,10 +216,9 @@ def test_died_names_the_kind_of_the_threshold(tmp_path: Path, pod: dict[str, Any
 def test_kill_takes_the_container(tmp_path: Path, version: str, text: str, *, whole: bool | None) -> None:
     """This applies to cgroup v2 only, which a kubelet before 1.35 does not require by default."""
     node = raw_node("n", capacity={"memory": "1Gi"}, status={"nodeInfo": {"kubeletVersion": version}})
-    snapshot = tmp_path / "nodes.json"
-    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node]}))
-    report = data("node", "n", "--snapshot", str(snapshot), "--kubelet-config", config(tmp_path, text))
-    assert report["oomGroup"] is whole
+    snapshot = write_list(tmp_path / "nodes.json", [node])
+    found = report("node", "n", "--snapshot", snapshot, "--kubelet-config", config(tmp_path, text))
+    assert found["oomGroup"] is whole
 
 
 def test_ten_unknown_fields_are_named(tmp_path: Path) -> None:
@@ -242,22 +237,21 @@ def test_field_twice_in_json(tmp_path: Path) -> None:
 
 def test_suggested_commands_keep_the_file(tmp_path: Path) -> None:
     file = config(tmp_path, "")
-    said = words(run("died", "pod/g1", "--snapshot", GRACE, "--kubelet-config", file))
-    assert f"kubectl qos explain pod/g1 -n default --snapshot={GRACE} --kubelet-config={file}" in said
-    said = words(run("explain", "pods", "-o", "wide", "--snapshot", GRACE, "--kubelet-config", file))
-    assert said.count("Kubelet configuration:") == 1
+    page = said("died", "pod/g1", "--snapshot", GRACE, "--kubelet-config", file)
+    assert f"kubectl qos explain pod/g1 -n default --snapshot={GRACE} --kubelet-config={file}" in page
+    page = said("explain", "pods", "-o", "wide", "--snapshot", GRACE, "--kubelet-config", file)
+    assert page.count("Kubelet configuration:") == 1
+
+
+ONLY_NODEFS = "No eviction threshold is set for memory, only for nodefs.available (not measured)."
+NONE = "No eviction threshold is set: the kubelet evicts no pod."
 
 
 @pytest.mark.parametrize(
     ("text", "says", "first", "headroom"),
     [
-        (
-            "evictionHard: {memory.available: 0%, nodefs.available: 5%}",
-            "No eviction threshold is set for memory, only for nodefs.available (not measured).",
-            "unknown",
-            "unknown",
-        ),
-        ("evictionHard: {}", "No eviction threshold is set: the kubelet evicts no pod.", "none", "no threshold"),
+        ("evictionHard: {memory.available: 0%, nodefs.available: 5%}", ONLY_NODEFS, "unknown", "unknown"),
+        ("evictionHard: {}", NONE, "none", "no threshold"),
         ("evictionHard: {memory.available: 1Gi}", "if usage grows slowly, the kubelet evicts", "/", "Gi"),
     ],
 )
@@ -265,8 +259,8 @@ def test_no_memory_threshold_means_no_memory_eviction(
     tmp_path: Path, text: str, says: str, first: str, headroom: str
 ) -> None:
     """A threshold of an unmeasured signal counts, too."""
-    asked = ("--snapshot", str(measured(tmp_path, "5Gi")), "--kubelet-config", config(tmp_path, text))
-    verdict = words(run("node", "n1", *asked)).partition("Kernel OOM")[0]
+    asked = ("--snapshot", measured(tmp_path, "5Gi"), "--kubelet-config", config(tmp_path, text))
+    verdict = said("node", "n1", *asked).partition("Kernel OOM")[0]
     assert says in verdict
     assert ("the kubelet evicts that pod before that" in verdict) is (first == "/")
     row = next(line for line in run("node", "n1", "n2", *asked).out.splitlines() if line.startswith("n1"))
@@ -274,35 +268,25 @@ def test_no_memory_threshold_means_no_memory_eviction(
     assert first in row
 
 
-def measured(folder: Path, used: str) -> Path:
+def measured(folder: Path, used: str) -> str:
     """A node with 8Gi and one pod; only memory usage is measured."""
-    metrics = {
-        "apiVersion": "metrics.k8s.io/v1beta1",
-        "kind": "NodeMetrics",
-        "metadata": {"name": "n1"},
-        "usage": {"memory": used},
-    }
+    metrics = raw_object("NodeMetrics", "n1", usage={"memory": used})
     memory = {"memory": "8Gi", "cpu": "4", "pods": "9"}
     pod = raw_pod("web", "default", requests={"memory": "1Gi"}, nodeName="n1", status={"phase": "Running"})
-    snapshot = folder / "measured.json"
     nodes = [raw_node(name, capacity=memory, conditions=[raw_condition("Ready")]) for name in ("n1", "n2")]
-    write_cluster(snapshot, [*nodes, metrics, pod])
-    return snapshot
+    return write_cluster(folder / "measured.json", [*nodes, metrics, pod])
+
+
+AT_ONCE = "2.8Gi (35% of the capacity) until the kubelet evicts at once (memory.available < 200Mi"
 
 
 @pytest.mark.parametrize(
     ("text", "until"),
-    [
-        (
-            SOFT.replace("800Mi", "50%"),
-            "2.8Gi (35% of the capacity) until the kubelet evicts at once (memory.available < 200Mi",
-        ),
-        (SOFT.replace("200Mi", "70%").replace("800Mi", "10%"), ""),
-    ],
+    [(SOFT.replace("800Mi", "50%"), AT_ONCE), (SOFT.replace("200Mi", "70%").replace("800Mi", "10%"), "")],
 )
 def test_met_threshold_shows_no_first_eviction(tmp_path: Path, text: str, until: str) -> None:
     file = config(tmp_path, text)
-    verdict = words(run("node", "n1", "--snapshot", str(measured(tmp_path, "5Gi")), "--kubelet-config", file))
+    verdict = said("node", "n1", "--snapshot", measured(tmp_path, "5Gi"), "--kubelet-config", file)
     assert "Under pressure: memory.available is 3Gi" in verdict
     assert "first eviction" not in verdict
     assert until in verdict
@@ -311,9 +295,9 @@ def test_met_threshold_shows_no_first_eviction(tmp_path: Path, text: str, until:
 
 def test_kubelet_without_qos_cgroups_has_no_pod_cgroup(tmp_path: Path) -> None:
     text = "cgroupsPerQOS: {}\nenforceNodeAllocatable: [{}]\n"
-    snapshot = str(measured(tmp_path, "5Gi"))
+    snapshot = measured(tmp_path, "5Gi")
     for per_class, enforced in (("true", "pods"), ("false", "none"), ("false", "")):
         file = config(tmp_path, text.format(per_class, enforced))
         asked = ("--snapshot", snapshot, "--kubelet-config", file, "-o", "wide")
-        assert ("of all pods" in words(run("node", "n1", *asked))) is (per_class == "true")
-        assert ("memory.max" in words(run("explain", "pod/web", *asked))) is (per_class == "true")
+        assert ("of all pods" in said("node", "n1", *asked)) is (per_class == "true")
+        assert ("memory.max" in said("explain", "pod/web", *asked)) is (per_class == "true")

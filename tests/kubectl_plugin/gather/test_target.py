@@ -36,6 +36,7 @@ from podrules.api.model.base import ObjectMeta
 from podrules.api.names import NO_COMMAND
 from podrules.pod.reading import UnreadInput
 from podrules.silent_node.fencing import FenceRemainder, FenceState
+from tests.kubectl_plugin.answers import write_list
 from tests.kubectl_plugin.running import run
 from tests.report.large import large_facts
 from tests.scale.cluster import Size
@@ -91,10 +92,8 @@ def hold(text: str, flags: Sequence[str], objects: Iterable[Mapping[str, Any]]) 
 
 
 ANSWERS: Final = {
-    **{f"pods of {namespace}": ("explain", "pods", "-n", namespace) for namespace in NAMESPACES},
-    **{
-        f"ends of {namespace}": ("explain", "pods", "-n", namespace, "--timeline=node-lost") for namespace in NAMESPACES
-    },
+    **{f"pods of {space}": ("explain", "pods", "-n", space) for space in NAMESPACES},
+    **{f"ends of {space}": ("explain", "pods", "-n", space, "--timeline=node-lost") for space in NAMESPACES},
     "deployments": ("explain", "deployments", "-n", "shop"),
     "nodes": ("explain", "nodes"),
     "pressure": ("node", *NODES),
@@ -122,7 +121,7 @@ def test_K_suggested_commands_keep_the_demo(name: str) -> None:
 def test_K_suggested_commands_keep_the_snapshot(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The path stays as typed."""
     monkeypatch.chdir(tmp_path)
-    Path("my snapshot.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": demo_objects()}))
+    write_list(Path("my snapshot.json"), demo_objects())
     ran = run(*ANSWERS[name], "--snapshot", "my snapshot.json")
     assert ran.err == ""
     hold(ran.out, ["--snapshot=my snapshot.json"], demo_objects())
@@ -153,9 +152,6 @@ def test_K_snapshot_suggests_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (command,) = suggested(ran.out)
     assert command == "kubectl qos explain pods --snapshot='of today.qos'"
     assert run(*shlex.split(command)[2:]).code == 0
-
-
-# Output about a live cluster, without one
 
 
 def live(*commands: Command, lines: tuple[str | Prose, ...] = ()) -> Page:
@@ -193,10 +189,8 @@ def test_K_each_of_our_commands_takes_the_flags_of_its_target(command: Command, 
 
 
 def test_K_every_own_command_is_tested() -> None:
-    assert set(COMMANDS) - {"why", "lint", "rights"} == {
-        "explain", "delete", "fence", "unfence", "partitions", "node", "report", "place", "snapshot", "versions",
-        "died",
-    }  # fmt: skip
+    tested = "explain delete fence unfence partitions node report place snapshot versions died"
+    assert set(COMMANDS) - {"why", "lint", "rights"} == set(tested.split())
 
 
 def test_K_kubectl_commands_get_only_kubectl_flags() -> None:
@@ -215,7 +209,7 @@ def test_K_files_suggest_no_kubectl_and_no_changes(cluster: dict[str, Any]) -> N
     assert target.line(qos("partitions")) is not None
 
 
-ODD = [
+ODD = (
     "$(id)",
     "a b",
     "a;b",
@@ -232,7 +226,7 @@ ODD = [
     "a-",
     "A",
     "..",
-]
+)
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -310,9 +304,6 @@ def test_K_hint_belongs_to_its_words() -> None:
     assert Target(live=False).sentence(hint) == "you may not"
 
 
-# Texts of interrupted changes and of errors
-
-
 def _deletion(*kinds: StepKind, sure: bool) -> Iterable[str | Prose]:
     steps = [Step(None, kind, "pod/db-1", "node-c3", 0) for kind in kinds]  # type: ignore[arg-type]
     return deletion_state(ObjectMeta(name="db-1", namespace="shop"), steps, sure=sure)
@@ -340,11 +331,12 @@ def _fencing(*kinds: StepKind, state: FenceState = FenceState.POSSIBLE) -> Fence
 @pytest.mark.parametrize(
     "lines",
     [
-        pytest.param(list(_deletion(StepKind.DELETED, StepKind.NODE_SILENT, sure=True)), id="deleted on a silent node"),
-        pytest.param(list(_deletion(StepKind.DELETING, sure=False)), id="no answer to a deletion"),
-        pytest.param(list(fencing_state(_fencing(StepKind.TAINTED), sure=True)), id="fenced"),
-        pytest.param(list(fencing_state(_fencing(StepKind.TAINTING), sure=False)), id="no answer to a taint"),
+        list(_deletion(StepKind.DELETED, StepKind.NODE_SILENT, sure=True)),
+        list(_deletion(StepKind.DELETING, sure=False)),
+        list(fencing_state(_fencing(StepKind.TAINTED), sure=True)),
+        list(fencing_state(_fencing(StepKind.TAINTING), sure=False)),
     ],
+    ids=["deleted on a silent node", "no answer to a deletion", "fenced", "no answer to a taint"],
 )
 def test_K_sentences_keep_the_target(lines: Sequence[str | Prose]) -> None:
     target = CHOSEN.target()
@@ -388,25 +380,17 @@ def test_K_command_line_errors_have_no_target(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err.startswith('error: pods "missing" not found in namespace shop')
 
 
-# Named objects exist
-
-
 @pytest.mark.parametrize(
     "words", [["explain", "pod/db-1"], ["explain", "pod/db-1", "-o", "markdown"], ["report"]], ids=str
 )
 def test_K_unlisted_owners_are_not_named(words: list[str], tmp_path: Path) -> None:
     """``kubectl get nodes,pods -A -o json`` contains the pods' owners only by name."""
-    file = tmp_path / "c.json"
-    held = [one for one in demo_objects() if one["kind"] in {"Pod", "Node"}]
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": held}))
+    file = write_list(tmp_path / "c.json", (one for one in demo_objects() if one["kind"] in {"Pod", "Node"}))
     output = ["-o", "-"] if words == ["report"] else []
-    asked = run(*words, "-n", "shop", "--snapshot", str(file), *output).out
+    asked = run(*words, "-n", "shop", "--snapshot", file, *output).out
     assert "kubectl qos partitions" in asked
     assert "kubectl qos explain statefulset/" not in asked
     assert "kubectl qos explain statefulset/db -n shop --demo" in run(*words, "-n", "shop", "--demo", *output).out
-
-
-# The page
 
 
 def test_K_commands_in_the_page_keep_the_target() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.golden import check
+from tests.kubectl_plugin.answers import data, said
 from tests.kubectl_plugin.running import run
 
 GOLDEN = Path(__file__).resolve().parents[2] / "testdata" / "golden"
@@ -20,6 +20,11 @@ TABLES = {
     "targets-pods": ("pods", "-n", "shop"),
     "targets-nodes": ("nodes",),
 }
+
+
+def pods(*words: str, columns: int | None = None) -> str:
+    """The list of pods of the demo."""
+    return run("explain", "pods", *words, "--demo", env={"COLUMNS": str(columns)} if columns else None).out
 
 
 def _rows(text: str) -> list[str]:
@@ -38,44 +43,43 @@ def test_tables(name: str, columns: int) -> None:
 
 @pytest.mark.parametrize("columns", [80, 200])
 def test_each_target_has_one_line(columns: int) -> None:
-    names = run("explain", "pods", "-n", "shop", "--demo", "-o", "name").out.split()
-    rows = _rows(run("explain", "pods", "-n", "shop", "--demo", env={"COLUMNS": str(columns)}).out)
+    names = pods("-n", "shop", "-o", "name").split()
+    rows = _rows(pods("-n", "shop", columns=columns))
     assert sorted(f"pod/{row.split()[0]}" for row in rows) == sorted(names)
 
 
 @pytest.mark.parametrize("columns", [80, 120, 200])
 def test_reason_of_trouble_is_not_cut(columns: int) -> None:
-    out = run("explain", "pods", "-A", "--demo", env={"COLUMNS": str(columns)}).out
-    said = " ".join(out.split())
-    assert '"resizer" CrashLoopBackOff, 23 restarts in 39 h, last exit 137 (OOMKilled, memory limit 256Mi)' in said
-    assert "no node fits. Of 12 nodes, 5 have taints" in said
-    assert "stuck, because node-c3 is silent since 03:02:56 UTC" in said
-    assert "..." not in said
+    page = " ".join(pods("-A", columns=columns).split())
+    assert '"resizer" CrashLoopBackOff, 23 restarts in 39 h, last exit 137 (OOMKilled, memory limit 256Mi)' in page
+    assert "no node fits. Of 12 nodes, 5 have taints" in page
+    assert "stuck, because node-c3 is silent since 03:02:56 UTC" in page
+    assert "..." not in page
 
 
 @pytest.mark.parametrize(("columns", "scope"), [(80, "-n=shop"), (120, "-A")])
 def test_restarts_and_node_stay(columns: int, scope: str) -> None:
-    out = run("explain", "pods", scope, "--demo", env={"COLUMNS": str(columns)}).out
+    out = pods(scope, columns=columns)
     assert out.split("\n")[0].split()[:4] == ["NAME", "STATUS", "RESTARTS", "NODE"]
     [row] = [row.split() for row in _rows(out) if "image-resizer-t7fpjd79c-t6pxj" in row]
     assert row[1:4] == ["CrashLoopBackOff", "23", "node-b4"]
 
 
 def test_faulty_pods_come_first_and_others_by_name() -> None:
-    rows = _rows(run("explain", "pods", "-n", "shop", "--demo").out)
+    rows = _rows(pods("-n", "shop"))
     assert [row.split()[0] for row in rows[:2]] == ["image-resizer-t7fpjd79c-t6pxj", "checkout-mv9cgvs6p-x2x7p"]
     remarked = ("price-feed", "recommend-")
     well = [row.split() for row in rows if row.split()[1] == "Running" and not row.startswith(remarked)]
     assert [row[0] for row in well] == sorted(row[0] for row in well)
     assert rows[-len(well) :] == [row for row in rows if row.split()[0] in {name for name, *_ in well}]
-    table = run("explain", "pods", "-n", "shop", "--demo", "-o", "markdown").out.splitlines()
+    table = pods("-n", "shop", "-o", "markdown").splitlines()
     of_well = [line for line in table if line.startswith(tuple(f"| {row[0]} " for row in well))]
     assert of_well
     assert {line.split("|")[-2].strip() for line in of_well} == {""}, "running pods have no remark"
 
 
 def test_no_name_is_cut() -> None:
-    wide, narrow, least = (run("explain", "pods", "-A", "--demo", env={"COLUMNS": w}).out for w in ("200", "80", "40"))
+    wide, narrow, least = (pods("-A", columns=columns) for columns in (200, 80, 40))
     names = [row.split()[0] for row in _rows(wide)]
     assert "kube-system/csi-block-controller-qwtv78rmd-vxhjc" in names
     for out in (narrow, least):
@@ -84,12 +88,12 @@ def test_no_name_is_cut() -> None:
 
 
 def test_end_of_a_long_list_leads_to_its_first_rows() -> None:
-    out = run("explain", "pods", "-A", "--demo").out
+    out = pods("-A")
     rows = _rows(out)
     [wrong] = re.findall(r"(\d+) with something wrong, in the first rows", out)
     names = [row.split()[0].partition("/")[2] for row in rows]
     assert re.findall(r"explain pod/(\S+)", out) == names[:3]
-    table = run("explain", "pods", "-A", "--demo", "-o", "markdown").out.splitlines()
+    table = pods("-A", "-o", "markdown").splitlines()
     remarks = [
         bool(line.split("|")[-2].strip())
         for line in table
@@ -98,27 +102,22 @@ def test_end_of_a_long_list_leads_to_its_first_rows() -> None:
     assert remarks == [True] * int(wrong) + [False] * (len(rows) - int(wrong))
 
 
-def test_failed_pod_shows_its_reason() -> None:
-    out = run("explain", "pods", "-n", "batch", "--demo", env={"COLUMNS": "200"}).out
-    assert "Evicted: The node was low on resource: memory." in out
-
-
 def test_every_pod_is_counted_once() -> None:
-    out = run("explain", "pods", "-A", "--demo").out
+    out = pods("-A")
     [total] = re.findall(r"Total +(.*?)\n +\d+ with", out, flags=re.DOTALL)
     all_of_them, _, states = total.partition(" pods: ")
     assert int(all_of_them) == len(_rows(out)) == sum(int(part.split()[0]) for part in states.split(", "))
 
 
-def test_pod_on_a_silent_node_is_not_running() -> None:
-    rows = _rows(run("explain", "pods", "-n", "monitoring", "--demo").out)
-    [row] = [row for row in rows if row.startswith("log-agent-fwj7l ")]
+def test_state_and_reason_of_a_pod() -> None:
+    assert "Evicted: The node was low on resource: memory." in pods("-n", "batch", columns=200)
+    [row] = [row for row in _rows(pods("-n", "monitoring")) if row.startswith("log-agent-fwj7l ")]
     assert "Node silent" in row
     assert "Running" not in row
 
 
 def test_next_leads_to_the_worst() -> None:
-    out = run("explain", "pods", "-n", "shop", "--demo").out
+    out = pods("-n", "shop")
     assert re.findall(r"explain (pod/\S+)", out) == [
         "pod/image-resizer-t7fpjd79c-t6pxj",
         "pod/checkout-mv9cgvs6p-x2x7p",
@@ -130,8 +129,8 @@ def test_next_leads_to_the_worst() -> None:
 def test_wide_shows_pages_and_json_a_list() -> None:
     wide = run("explain", "statefulsets", "-n", "data", "--demo", "-o", "wide").out
     assert wide.count("statefulset/") >= 3
-    data = json.loads(run("explain", "statefulsets", "-n", "data", "--demo", "-o", "json").out)
-    assert (data["kind"], len(data["items"])) == ("List", 3)
+    listed = data("explain", "statefulsets", "-n", "data", "--demo")
+    assert (listed["kind"], len(listed["items"])) == ("List", 3)
 
 
 @pytest.mark.parametrize("more", [("--timeline",), ("--on", "node-a1")])
@@ -170,7 +169,7 @@ def test_manifests_have_a_line_each() -> None:
 
 
 def test_markdown_has_every_column() -> None:
-    out = run("explain", "pods", "-n", "shop", "--demo", "-o", "markdown").out
+    out = pods("-n", "shop", "-o", "markdown")
     assert out.startswith("| NAME | STATUS | RESTARTS | NODE | QOS | OOM | PRIORITY | VERDICT |\n")
     assert "..." not in out
 
@@ -183,24 +182,23 @@ def test_target_typed_twice_is_one() -> None:
 
 
 def test_all_namespaces_flag_prefixes_every_name() -> None:
-    found = _rows(run("explain", "pods", "-A", "-l", "app=web", "--demo").out)
+    found = _rows(pods("-A", "-l", "app=web"))
     assert {row.split()[0].partition("-")[0] for row in found if "/" in row.split()[0]} == {"shop/web"}
     assert not any(row.startswith("web-") for row in found)
 
 
 def test_pages_have_the_order_of_the_table() -> None:
-    table = run("explain", "pods", "-n", "shop", "--demo").out
+    table = pods("-n", "shop")
     order = [word for row in table.splitlines()[1:] for word in row.split(" ")[:1] if word.count("-") and row[0] != " "]
-    pages = run("explain", "pods", "-n", "shop", "--demo", "-o", "wide").out
+    pages = pods("-n", "shop", "-o", "wide")
     titles = re.findall(r"^pod/(\S+) in namespace", pages, re.MULTILINE)
     assert titles == [name for name in order if name in titles]
-    assert len(titles) == len(run("explain", "pods", "-n", "shop", "--demo", "-o", "name").out.split())
+    assert len(titles) == len(pods("-n", "shop", "-o", "name").split())
     assert titles != sorted(titles)
 
 
 def test_job_row_shows_why_its_pod_is_missing() -> None:
-    page = " ".join(run("explain", "jobs", "-A", "--demo").out.split())
-    assert "0 of 1 succeeded, 1 not made yet. 1 pod is terminating" in page
+    assert "0 of 1 succeeded, 1 not made yet. 1 pod is terminating" in said("explain", "jobs", "-A", "--demo")
 
 
 def test_both_lists_agree_on_state_and_order_of_nodes() -> None:
@@ -211,38 +209,33 @@ def test_both_lists_agree_on_state_and_order_of_nodes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "namespace", "name", "remark"),
-    [
-        (
-            "deployment",
-            "shop",
-            "recommend",
-            "2 pods are near their memory limit. Container recommend of recommend-",
-        ),
-        ("statefulset", "data", "postgres", "3 pods are near their memory limit. Container postgres of postgres-"),
-    ],
+    ("kind", "namespace", "name", "number"),
+    [("deployment", "shop", "recommend", 2), ("statefulset", "data", "postgres", 3)],
 )
-def test_workload_shows_pods_near_their_limit(kind: str, namespace: str, name: str, remark: str) -> None:
+def test_workload_shows_pods_near_their_limit(kind: str, namespace: str, name: str, number: int) -> None:
     """In its row, on its page and in the report."""
-    row = " ".join(run("explain", f"{kind}s", "-A", "--demo").out.split())
-    page = " ".join(run("explain", f"{kind}/{name}", "-n", namespace, "--demo").out.split())
-    assert remark in row
-    assert remark in page
-    verdict = json.loads(run("explain", f"{kind}/{name}", "-n", namespace, "--demo", "-o", "json").out)["verdict"]
+    remark = f"{number} pods are near their memory limit. Container {name} of {name}-"
+    named = (f"{kind}/{name}", "-n", namespace)
+    assert remark in said("explain", f"{kind}s", "-A", "--demo")
+    assert remark in said("explain", *named, "--demo")
+    verdict = data("explain", *named, "--demo")["verdict"]
     assert (verdict["code"], verdict["severity"]) == ("NearMemoryLimit", "notice")
-    report = json.loads(run("report", "-A", "--demo", "-o", "json").out)
-    [entry] = [one for one in report["workloads"] if (one["namespace"], one["name"]) == (namespace, name)]
+    [entry] = [
+        one
+        for one in data("report", "-A", "--demo")["workloads"]
+        if (one["namespace"], one["name"]) == (namespace, name)
+    ]
     assert (entry["code"], entry["severity"], entry["inTrouble"]) == ("NearMemoryLimit", "notice", 0)
 
 
 def test_workload_with_refused_next_pod_is_faulty() -> None:
-    rows = " ".join(run("explain", "deployments", "-n", "shop", "--demo").out.split())
+    rows = said("explain", "deployments", "-n", "shop", "--demo")
     assert 'The API server will refuse each new pod: pods "loyalty" is forbidden' in rows
-    pods = json.loads(run("explain", "pods", "-n", "shop", "-l", "app=loyalty", "--demo", "-o", "json").out)["items"]
-    assert [one["verdict"]["severity"] for one in pods] == ["fine", "fine"]
+    items = data("explain", "pods", "-n", "shop", "-l", "app=loyalty", "--demo")["items"]
+    assert [one["verdict"]["severity"] for one in items] == ["fine", "fine"]
 
 
 @pytest.mark.parametrize(("columns", "stands"), [(80, False), (200, True)])
 def test_no_heading_is_without_content(columns: int, stands: bool) -> None:
-    heading = run("explain", "pods", "-n", "shop", "--demo", env={"COLUMNS": str(columns)}).out.splitlines()[0]
+    heading = pods("-n", "shop", columns=columns).splitlines()[0]
     assert heading.endswith("VERDICT") is stands
