@@ -44,22 +44,14 @@ def test_registered_rule_is_in_every_format(form: str) -> None:
 
 
 @pytest.mark.usefixtures("toy")
-def test_registered_rule_is_data() -> None:
+def test_registered_rule_is_data_and_documented() -> None:
     (found,) = (entry for entry in json.loads(_lint("json"))["findings"] if entry["rule"] == NAME)
     assert (found["level"], found["line"], found["field"]) == ("warning", 8, "spec.containers[0].image")
     assert (found["message"], found["remedy"], found["source"]) == (MESSAGE, "Write a version.", "toy.go")
-
-
-@pytest.mark.usefixtures("toy")
-def test_registered_rule_is_stated_in_sarif() -> None:
     (ran,) = json.loads(_lint("sarif"))["runs"]
     stated = ran["tool"]["driver"]["rules"][-1]
     assert (stated["id"], stated["shortDescription"]["text"]) == (NAME, "An image has the tag latest.")
     assert NAME in {result["ruleId"] for result in ran["results"]}
-
-
-@pytest.mark.usefixtures("toy")
-def test_registered_rule_is_in_the_docs() -> None:
     remedy = "Write a version. `kubectl qos why BestEffort`"
     row = f"| `{NAME}` | warning | An image has the tag latest. | {remedy} | toy.go |"
     assert row in table_of_rules().splitlines()

@@ -59,40 +59,20 @@ class Counting:
 
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize(
-    "words",
+    "typed",
     [
-        ("explain", "pods"),
-        ("explain", "pod/db-0", "db-1"),
-        ("explain", "pod/db-0", "--timeline", "all"),
-        ("explain", "deployment/web", "--placement"),
-        ("explain", "deployments,statefulsets"),
-        ("explain", "nodes"),
-        ("explain", "node/node-a1"),
-        ("explain", "pvc,pdb,quota,priorityclass"),
-        ("explain", "-f", MANIFEST),
-        ("explain", "-f", MANIFEST, "pod/db-0"),
-        ("explain", "pod/none"),
-        ("place", "-f", MANIFEST),
-        ("place", "deployment/web", "--replicas", "3"),
-        ("place", "pod/db-0"),
-        ("place", "-f", MANIFEST, "--drain", "node-a1", "--drain", "node-b1", "--one-by-one"),
-        ("died",),
-        ("died", "-A"),
-        ("died", "pod/db-0"),
-        ("died", "node/node-a1"),
-        ("died", "deployment/web"),
-        ("report",),
-        ("report", "-A", "-f", MANIFEST, "-o", "FILE"),
-        ("report", "pod/db-0", "node/node-a1"),
-        ("node",),
-        ("node", "node-a1"),
-        ("versions", "--to", "1.37"),
+        *("explain pods", "explain pod/db-0 db-1", "explain pod/db-0 --timeline all"),
+        *("explain deployment/web --placement", "explain deployments,statefulsets", "explain nodes"),
+        *("explain node/node-a1", "explain pvc,pdb,quota,priorityclass", f"explain -f {MANIFEST}"),
+        *(f"explain -f {MANIFEST} pod/db-0", "explain pod/none", f"place -f {MANIFEST}"),
+        *("place deployment/web --replicas 3", "place pod/db-0"),
+        f"place -f {MANIFEST} --drain node-a1 --drain node-b1 --one-by-one",
+        *("died", "died -A", "died pod/db-0", "died node/node-a1", "died deployment/web", "report"),
+        *(f"report -A -f {MANIFEST} -o FILE", "report pod/db-0 node/node-a1", "node", "node node-a1"),
+        "versions --to 1.37",
     ],
-    ids=" ".join,
 )
-def test_requests_are_not_repeated(
-    words: tuple[str, ...], live: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_are_not_repeated(typed: str, live: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sources: list[Counting] = []
     made: Counter[type] = Counter()
     open_source = cli.source_of
@@ -115,9 +95,9 @@ def test_requests_are_not_repeated(
     count(Gatherer)
     count(ReportBuilder)
     monkeypatch.setattr(cli, "source_of", source_of)
-    ran = run(words[0], "--demo", *(str(tmp_path / "page.html") if word == "FILE" else word for word in words[1:]))
+    ran = run(*typed.replace("FILE", str(tmp_path / "page.html")).split(), "--demo")
     assert "Traceback" not in ran.err
     (source,) = sources
     assert source.requests
     assert [request for request, times in source.requests.items() if times > 1] == []
-    assert (made[Gatherer], made[ReportBuilder]) == (1, int(words[0] in {"explain", "report"}))
+    assert (made[Gatherer], made[ReportBuilder]) == (1, int(typed.startswith(("explain", "report"))))
