@@ -48,7 +48,7 @@ def event(kind: str, name: str, reason: str, message: str, clock: str, by: str, 
     space = "default" if kind == "Node" else "billing"
     about = {"kind": kind, "name": name, "uid": uid, **({"namespace": space} if kind == "Pod" else {})}
     source = {"component": by, **({"host": NODE} if by == "kubelet" else {})}
-    said = {"reason": reason, "message": message, "firstTimestamp": at(clock), "lastTimestamp": at(clock)}
+    said: Object = {"reason": reason, "message": message, "firstTimestamp": at(clock), "lastTimestamp": at(clock)}
     made = {"creationTimestamp": at(clock)}
     name = f"{name}.{reason}.{clock}"
     return raw_object("Event", name, space, metadata=made, involvedObject=about, source=source, **said)

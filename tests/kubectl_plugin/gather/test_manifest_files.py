@@ -267,7 +267,7 @@ def _pod(**spec: Any) -> str:
 
 
 _ZONE: Final = {"maxSkew": 0, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
-_NO_TERMS: Final = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+_NO_TERMS: Final[dict[str, Any]] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
 _PROBE: Final = {"tcpSocket": {"port": 1}, "terminationGracePeriodSeconds": 5}
 _CONTAINERS: Final = {"containers": [raw_container()]}
 _OTHER: Final = {"selector": {"matchLabels": {"a": "b"}}, "template": {"spec": _CONTAINERS}}

@@ -32,7 +32,7 @@ def claim(storage_class: str | None = None) -> Json:
     return raw_object("PersistentVolumeClaim", "data", spec=spec)
 
 
-LATER = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"}
+LATER: Json = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"}
 LOCAL = raw_object("StorageClass", "by-hand", **LATER)
 ON_B2 = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-b2"]}
 VOLUME = raw_object(

@@ -75,7 +75,7 @@ def user(name: str, node: str | None = None, *, ready: bool = True, of: str = "d
 
 def event(reason: str, message: str) -> Object:
     about = {"kind": "PersistentVolumeClaim", "name": "data", "namespace": "default", "uid": "c"}
-    happened = {"reason": reason, "message": message, "type": "Warning", "lastTimestamp": NOW}
+    happened: Object = {"reason": reason, "message": message, "type": "Warning", "lastTimestamp": NOW}
     return raw_object("Event", f"data.{reason}", "default", involvedObject=about, **happened)
 
 
@@ -377,7 +377,7 @@ CLASSES: Final[Cases] = {
     },
 }
 CASES: Final = [
-    pytest.param(target, code, has, objects, id=f"{code}: {has}")
+    (target, code, has, objects)
     for target, cases in {"pvc/data": CLAIMS, "pdb/web": BUDGETS, "quota/compute": QUOTAS, "pc/gold": CLASSES}.items()
     for code, answers in cases.items()
     for has, objects in answers.items()
@@ -393,7 +393,7 @@ def test_related_object_has_a_verdict(tmp_path: Path, target: str, code: str, ha
     ("target", "has", "lacks"),
     [
         ("pvc/data", "and pod db-0 has none.", "db-1"),
-        ("pvc/data", next(reversed(CLAIMS["ClaimContended"])), "run its pods on one node"),
+        ("pvc/data", [*CLAIMS["ClaimContended"]][-1], "run its pods on one node"),
         ("pdb/web", next(iter(BUDGETS["BudgetAllows"])), "Drains held"),
         *(
             ("pdb/web", has, lacks)
@@ -405,7 +405,7 @@ def test_related_object_has_a_verdict(tmp_path: Path, target: str, code: str, ha
     ],
 )
 def test_related_object_names_no_others(tmp_path: Path, target: str, has: str, lacks: str) -> None:
-    [objects] = (case.values[3] for case in CASES if case.values[::2][:2] == (target, has))
+    [objects] = (objects for name, _, page, objects in CASES if (name, page) == (target, has))
     assert lacks not in check_page(tmp_path, target, objects, has)
 
 

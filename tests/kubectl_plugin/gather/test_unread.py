@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -33,14 +32,14 @@ PODS = UnreadInput("list", "pods", "shop", "not served")
     ("unread", "measured", "lines"),
     [
         ([of_kubelet("a")], (), [f"usage of a is unknown: {FILE}"]),
-        (map(of_kubelet, "abcde"), (), [f"usage of 5 nodes (a, b, c and 2 more) is unknown: {FILE}"]),
+        ([*map(of_kubelet, "abcde")], (), [f"usage of 5 nodes (a, b, c and 2 more) is unknown: {FILE}"]),
         (
             [of_kubelet("a"), of_kubelet("b", reason="no answer")],
             (),
             [f"usage of a is unknown: {FILE}", "usage of b is unknown: no answer"],
         ),
         (
-            map(of_kubelet, "abc"),
+            [*map(of_kubelet, "abc")],
             ("a", "c"),
             [f"the kubelets of a and c were not read: {FILE}", f"usage of b is unknown: {FILE}"],
         ),
@@ -49,8 +48,8 @@ PODS = UnreadInput("list", "pods", "shop", "not served")
     ],
     ids=["one", "several for one reason", "two reasons", "a metrics API knows two", "thresholds alone", "one twice"],
 )
-def test_lines(unread: Iterable[UnreadInput], measured: tuple[str, ...], lines: list[str]) -> None:
-    assert list(unread_lines([*unread], measured=measured)) == lines
+def test_lines(unread: list[UnreadInput], measured: tuple[str, ...], lines: list[str]) -> None:
+    assert list(unread_lines(unread, measured=measured)) == lines
 
 
 PORT = "the API server has to reach the kubelet's port, 10250"

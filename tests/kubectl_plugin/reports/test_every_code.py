@@ -234,7 +234,7 @@ BY_CODE: Final[dict[VerdictCode, Asked]] = {
     C.JOB_FAILED: controlled(
         "Job", {"conditions": [raw_condition("Failed", reason="BackoffLimitExceeded")]}, **PODS_OF_JOB
     ),
-    **{C(code): on(objects, "explain", name) for name, code, _, objects in (one.values for one in related.CASES)},
+    **{C(code): on(objects, "explain", name) for name, code, _, objects in related.CASES},
     C.FITS: demo("place", "-f", f"{CASES}/cli/nomem.yaml"),
     C.DOES_NOT_FIT: demo("place", "-f", f"{CASES}/cli/huge30.yaml"),
     C.FIT_UNKNOWN: in_list([node(), CLAIMING], "place", "pod/db", "-n", "shop"),
