@@ -271,6 +271,8 @@ def make_limit_range(
     return from_object({"metadata": {"name": "limits"}, "spec": {"limits": [item]}}, LimitRange)
 
 
+
+
 _OTHER_VERSIONS = {
     **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"), "apps/v1"),
     **dict.fromkeys(("StorageClass", "CSIDriver", "CSINode", "VolumeAttachment"), "storage.k8s.io/v1"),
@@ -305,3 +307,25 @@ def raw_owner(kind: str, name: str, uid: str | None = None) -> Object:
     """One of ``metadata.ownerReferences``: the controller of an object."""
     version = _API_VERSIONS.get(kind) or _OTHER_VERSIONS.get(kind, "v1")
     return _named({"apiVersion": version, "kind": kind, "name": name, "uid": uid, "controller": True})
+
+
+def raw_event(
+    about: str,
+    reason: str,
+    message: str | None = None,
+    *,
+    namespace: str | None = None,
+    uid: str | None = None,
+    fieldPath: str | None = None,  # noqa: N803
+    first: str | None = None,
+    last: str | None = None,
+    **fields: Any,
+) -> Object:
+    """An event about ``Kind/name``, with its ``first`` and ``last`` time; ``fields`` has ``count`` and so on."""
+    kind, _, name = about.partition("/")
+    begun = first or last
+    meta = {"name": f"{name}.{reason}.{last}", "namespace": namespace or "default", "creationTimestamp": begun}
+    involved = {"kind": kind, "name": name, "namespace": namespace, "uid": uid, "fieldPath": fieldPath}
+    times = {"firstTimestamp": begun, "lastTimestamp": last}
+    whole = {"apiVersion": "v1", "kind": "Event", "metadata": _named(meta), "involvedObject": _named(involved)}
+    return whole | _named({"reason": reason, "message": message, **times, **fields})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,17 @@ def transcript(text: str) -> list[tuple[str, str, str]]:
     """Each command of a text with the error and the advice that it prints; the same may follow several commands."""
     blocks = re.findall(r"((?:^\$ .*\n)+)error: (.*)\n(.*)\n", text, re.MULTILINE)
     return [(typed[2:], error, advice) for commands, error, advice in blocks for typed in commands.splitlines()]
+
+
+def _texts(one_or_more: str | Sequence[str]) -> Sequence[str]:
+    """A row of a table may have one text or several."""
+    return (one_or_more,) if isinstance(one_or_more, str) else one_or_more
+
+
+def check_texts(answer: str, has: str | Sequence[str], lacks: str | Sequence[str] = ()) -> None:
+    """Check that an answer has all texts of the one kind, and none of the other."""
+    assert [text for text in _texts(has) if text not in answer] == [], answer
+    assert [text for text in _texts(lacks) if text in answer] == [], answer
 
 
 def write_list(file: Path, objects: Iterable[Mapping[str, Any]]) -> str:

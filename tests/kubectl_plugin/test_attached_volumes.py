@@ -13,7 +13,9 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.node import Node
 from podrules.api.model.storage import PersistentVolume
 from podrules.ending.attachment import unique_volume_name
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.answers import check_texts, data, said, write_list
+from tests.kubectl_plugin.running import Ran, run
+from tests.objects import raw_condition, raw_event, raw_node, raw_object, raw_owner, raw_pod
 
 Json = dict[str, Any]
 
@@ -55,34 +57,27 @@ CONTROLLED: Final[dict[str, tuple[Json, str]]] = {
 }
 
 
-def _object(api_version: str, kind: str, name: str, spec: Json, status: Json | None = None, **metadata: Any) -> Json:
-    about = {"name": name, "uid": f"uid-{name}", **metadata}
-    return {"apiVersion": api_version, "kind": kind, "metadata": about, "spec": spec, "status": status or {}}
-
-
 def _pod(name: str, node: str, owner: str, *, created: str, runs: bool = False, **metadata: Any) -> Json:
     kind, _, of = owner.partition("/")
+    owners = [raw_owner(kind, of, of)] if owner else []
     state = {"running": {"startedAt": created}} if runs else {"waiting": {"reason": "ContainerCreating"}}
-    reference = {"apiVersion": "apps/v1", "kind": kind, "name": of, "uid": of, "controller": True}
-    return _object(
-        "v1",
-        "Pod",
+    return raw_pod(
         name,
-        {
-            "nodeName": node,
-            "containers": [{"name": "app", "image": "i"}],
-            "volumes": [{"name": "tank", "persistentVolumeClaim": {"claimName": "tank-db-0"}}],
-        },
-        {
+        "bank",
+        uid=f"uid-{name}",
+        metadata={"creationTimestamp": created, "ownerReferences": owners, **metadata},
+        status={
             "phase": "Running" if runs else "Pending",
-            "conditions": [{"type": "PodScheduled", "status": "True"}],
+            "conditions": [raw_condition("PodScheduled")],
             "containerStatuses": [{"name": "app", "image": "i", "imageID": "", "state": state}],
         },
-        namespace="bank",
-        creationTimestamp=created,
-        ownerReferences=[reference] if owner else [],
-        **metadata,
+        nodeName=node,
+        volumes=[{"name": "tank", "persistentVolumeClaim": {"claimName": "tank-db-0"}}],
     )
+
+
+WELL: Final = [raw_condition("Ready", lastTransitionTime=SILENT)]
+RWO: Final = {"accessModes": ["ReadWriteOnce"]}
 
 
 def _cluster(
@@ -112,60 +107,39 @@ def _cluster(
     """
     spec, name = {**SOURCES, **CONTROLLED}[source] if isinstance(source, str) else (source, "")
     volume = [name] if name else []
-    condition = {"type": "Ready", "status": "Unknown", "lastTransitionTime": SILENT}
-    taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": SILENT}
-    attached = {"volumesAttached": [{"name": one, "devicePath": ""} for one in volume]}
-    mute = {**attached, "volumesInUse": volume if in_use else [], "conditions": [condition]}
-    well = {"type": "Ready", "status": "True", "lastTransitionTime": SILENT}
-    claim = {"accessModes": ["ReadWriteOnce"], "volumeName": "pv-7", "resources": {"requests": {"storage": "1Gi"}}}
+    size = {"storage": "1Gi"}
+    claim = RWO | {"volumeName": "pv-7", "resources": {"requests": size}}
+    bound = RWO | {"capacity": size, "claimRef": {"namespace": "bank", "name": "tank-db-0"}, **spec}
     items = [
-        _object("v1", "Node", "well-1", {}, {"conditions": [well]}),
-        _object("v1", "PersistentVolumeClaim", "tank-db-0", claim, {"phase": "Bound"}, namespace="bank"),
-        _object(
-            "v1",
-            "PersistentVolume",
-            "pv-7",
-            {
-                "accessModes": ["ReadWriteOnce"],
-                "capacity": {"storage": "1Gi"},
-                "claimRef": {"namespace": "bank", "name": "tank-db-0"},
-                **spec,
-            },
-        ),
+        raw_node("well-1", conditions=WELL),
+        raw_object("PersistentVolumeClaim", "tank-db-0", "bank", spec=claim, status={"phase": "Bound"}),
+        raw_object("PersistentVolume", "pv-7", spec=bound),
         _pod("db-0", "well-1", owner, created=created, labels={"pod-template-hash": "5d"}),
-        {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"name": "e", "namespace": "bank"},
-            "involvedObject": {"kind": "Pod", "name": "db-0", "namespace": "bank", "uid": "uid-db-0"},
-            "reason": "FailedAttachVolume",
-            "message": MULTI_ATTACH,
-            "type": "Warning",
-            "count": 1,
-            "lastTimestamp": NOW,
-            "firstTimestamp": NOW,
-        },
+        raw_event("Pod/db-0", "FailedAttachVolume", MULTI_ATTACH, namespace="bank", uid="uid-db-0", last=NOW, count=1),
         *more,
     ]
     if silent:
-        items.append(_object("v1", "Node", "mute-1", {"taints": [taint]}, mute))
+        attached = [{"name": one, "devicePath": ""} for one in volume]
+        items.append(
+            raw_node(
+                "mute-1",
+                conditions=[raw_condition("Ready", "Unknown", lastTransitionTime=SILENT)],
+                status={"volumesAttached": attached, "volumesInUse": volume if in_use else []},
+                taints=[{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": SILENT}],
+            )
+        )
     if old:
         gone = {"deletionTimestamp": "2026-11-28T10:06:00Z", "deletionGracePeriodSeconds": 30}
         items.append(_pod("db-old", "mute-1", owner, created="2026-11-27T00:00:00Z", runs=True, **gone))
     if attachment is not None:
         held = {"attacher": "d", "nodeName": "mute-1", "source": {"persistentVolumeName": "pv-7"}}
-        made = _object("storage.k8s.io/v1", "VolumeAttachment", "csi-7", held, {"attached": True})
-        made["metadata"] |= attachment.get("metadata", {})
-        made["status"] |= attachment.get("status", {})
-        items.append(made)
-    file = folder / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    return str(file)
+        meta, status = attachment.get("metadata", {}), {"attached": True, **attachment.get("status", {})}
+        items.append(raw_object("VolumeAttachment", "csi-7", metadata=meta, spec=held, status=status))
+    return write_list(folder / "cluster.json", items)
 
 
-def _said(*words: str) -> tuple[int, str]:
-    answer = run(*words)
-    return answer.code, " ".join(answer.out.split())
+def _flat(ran: Ran) -> str:
+    return " ".join(ran.out.split())
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -181,6 +155,8 @@ def test_anonymised_node_has_the_same_volumes(source: str) -> None:
 
 
 EXPLAIN: Final = ("explain", "pod/db-0", "-n", "bank", "--snapshot")
+DELETE: Final = ("delete", "pod/db-old", "-n", "bank", "--grace-period=0", "--snapshot")
+FENCE: Final = "kubectl qos fence node/mute-1"
 FENCE_IT: Final = "Make sure that the machine of mute-1 is off, then fence mute-1."
 
 
@@ -188,60 +164,45 @@ FENCE_IT: Final = "Make sure that the machine of mute-1 is off, then fence mute-
 @pytest.mark.parametrize("attachment", [None, {}], ids=["without VolumeAttachments", "with its VolumeAttachment"])
 def test_in_tree_disk_is_attached_by_its_csi_driver(source: str, attachment: Json | None, tmp_path: Path) -> None:
     file = _cluster(tmp_path, source, attachment=attachment)
-    code, text = _said(*EXPLAIN, file)
+    ran = run(*EXPLAIN, file)
     # The CSIDriver shows whether a CSI driver attaches; the file has none.
-    assert code == (0 if attachment is not None and source != "CSI" else 11)
-    assert f"Detach: mute-1 does not answer: detached by force 6 min after the pod object is gone. {FENCE_IT}" in text
-    assert "Recreate" not in text
-    assert "kubectl qos fence node/mute-1" in text
-    _, text = _said("partitions", "--snapshot", file)
-    assert "1 pod elsewhere waits for a volume still attached to it." in text
-    assert "1 volume detached by force 6 min after" in text
-    _, text = _said(
-        "delete", "pod/db-old", "-n", "bank", "--grace-period=0", "--snapshot", _cluster(tmp_path, source, old=True)
-    )
+    assert ran.code == (0 if attachment is not None and source != "CSI" else 11)
+    forced = f"Detach: mute-1 does not answer: detached by force 6 min after the pod object is gone. {FENCE_IT}"
+    check_texts(_flat(ran), (forced, FENCE), "Recreate")
+    listed = "1 pod elsewhere waits for a volume still attached to it.", "1 volume detached by force 6 min after"
+    check_texts(said("partitions", "--snapshot", file), listed)
+    text = said(*DELETE, _cluster(tmp_path, source, old=True))
     assert "ReadWriteOnce: a second writer is kept off until it is detached from this node (6 min after the" in text
 
 
 def test_unused_volume_is_detached_with_the_pod_object(tmp_path: Path) -> None:
-    file = _cluster(tmp_path, old=True, in_use=False, attachment={})
-    _, text = _said("delete", "pod/db-old", "-n", "bank", "--grace-period=0", "--snapshot", file)
+    text = said(*DELETE, _cluster(tmp_path, old=True, in_use=False, attachment={}))
     assert "is kept off until it is detached from this node (as soon as the pod object is gone)" in text
 
 
 def test_fence_does_not_help_a_failed_detach(tmp_path: Path) -> None:
-    error = {"detachError": {"message": "rpc error: no permission to detach h-7"}}
-    file = _cluster(tmp_path, attachment={"metadata": {"deletionTimestamp": "2026-11-28T11:40:00Z"}, "status": error})
+    deleted = {"metadata": {"deletionTimestamp": "2026-11-28T11:40:00Z"}}
+    error = {**deleted, "status": {"detachError": {"message": "rpc error: no permission to detach h-7"}}}
+    file = _cluster(tmp_path, attachment=error)
     refused = (
         "pv-7: its driver has not detached it since 11:40:00 UTC, and a fence does not help; "
         "the driver reports: rpc error: no permission to detach h-7."
     )
+    slow = "volumes 1 volume being detached by the driver, which no fence speeds up"
     for command in (("partitions",), ("fence", "node/mute-1")):
-        _, text = _said(*command, "--snapshot", file)
-        assert refused in text
-        assert "volumes 1 volume being detached by the driver, which no fence speeds up" in text
-        assert "by force" not in text
-        assert "detaches 1 volume" not in text
-    assert "kubectl qos fence" not in _said("partitions", "--snapshot", file)[1]
+        check_texts(said(*command, "--snapshot", file), (refused, slow), ("by force", "detaches 1 volume"))
+    assert "kubectl qos fence" not in said("partitions", "--snapshot", file)
+    held = "its driver has to detach it at mute-1, which does not answer, since 11:40:00 UTC; it says: rpc"
+    check_texts(said(*EXPLAIN, file), held, "kubectl qos fence")
     cluster = json.loads(Path(file).read_text())
     [taints] = [item["spec"]["taints"] for item in cluster["items"] if item["metadata"]["name"] == "mute-1"]
     taints.append({"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"})
-    fenced = tmp_path / "fenced.json"
-    fenced.write_text(json.dumps(cluster))
+    fenced = write_list(tmp_path / "fenced.json", cluster["items"])
     for command in (("partitions",), ("fence", "node/mute-1")):
-        _, text = _said(*command, "--snapshot", str(fenced))
-        assert refused in text
-        assert "further help" not in text
-    assert "kubectl qos fence" not in _said("partitions", "--snapshot", str(fenced))[1]
-    attachment = {"metadata": {"deletionTimestamp": "2026-11-28T11:40:00Z"}, "status": error}
-    pod_left = _cluster(tmp_path, attachment=attachment, old=True)
-    assert "kubectl qos fence node/mute-1" in _said("partitions", "--snapshot", pod_left)[1]
-    going = _cluster(tmp_path, attachment={"metadata": {"deletionTimestamp": "2026-11-28T11:40:00Z"}})
-    assert "kubectl qos fence node/mute-1" in _said("partitions", "--snapshot", going)[1]
-    file = _cluster(tmp_path, attachment=attachment)
-    _, text = _said(*EXPLAIN, file)
-    assert "its driver has to detach it at mute-1, which does not answer, since 11:40:00 UTC; it says: rpc" in text
-    assert "kubectl qos fence" not in text
+        check_texts(said(*command, "--snapshot", fenced), refused, "further help")
+    assert "kubectl qos fence" not in said("partitions", "--snapshot", fenced)
+    assert FENCE in said("partitions", "--snapshot", _cluster(tmp_path, attachment=error, old=True))
+    assert FENCE in said("partitions", "--snapshot", _cluster(tmp_path, attachment=deleted))
 
 
 @pytest.mark.parametrize(
@@ -257,7 +218,7 @@ def test_overdue_detach_points_to_controller_manager(owner: str, created: str, b
     file = _cluster(tmp_path, owner=owner, created=created, attachment={})
     late = f"should have been detached by force by {by} UTC: check kube-controller-manager"
     for command in (EXPLAIN, ("partitions", "--snapshot"), ("fence", "node/mute-1", "--snapshot")):
-        _, text = _said(*command, file)
+        text = said(*command, file)
         assert (late in text) == bool(by)
         assert ("6 min after" in text) != bool(by)
 
@@ -266,73 +227,66 @@ def test_rolling_update_waits_for_its_own_volume(tmp_path: Path) -> None:
     older = _pod(
         "db-older", "well-2", "ReplicaSet/db-4c", created=SILENT, runs=True, labels={"pod-template-hash": "4c"}
     )
-    well = {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": SILENT}]}
-    there = _object("v1", "Node", "well-2", {}, well)
-    _, text = _said(*EXPLAIN, _cluster(tmp_path, silent=False, more=(older, there)))
+    there = raw_node("well-2", conditions=WELL)
+    text = said(*EXPLAIN, _cluster(tmp_path, silent=False, more=(older, there)))
     assert "The rolling update waits for itself: set strategy Recreate." in text
     older["metadata"]["labels"]["pod-template-hash"] = "5d"
     older["metadata"]["ownerReferences"][0]["name"] = "db-5d"
-    _, text = _said(*EXPLAIN, _cluster(tmp_path, silent=False, more=(older, there)))
-    assert "no client has deleted db-older on well-2" in text
-    assert "Recreate" not in text
+    text = said(*EXPLAIN, _cluster(tmp_path, silent=False, more=(older, there)))
+    check_texts(text, "no client has deleted db-older on well-2", "Recreate")
 
 
 def test_attachment_to_unread_node_is_uncertain(tmp_path: Path) -> None:
     file = _cluster(tmp_path, silent=False, attachment={})
-    code, text = _said("partitions", "--snapshot", file)
-    assert code == 11
-    assert "All nodes that were read answer. Not certain: not all nodes are in the file" in text
-    code, text = _said(*EXPLAIN, file)
-    assert code == 11
-    assert "Not certain: whether mute-1 answers is unknown; the Node could not be read." in text
-    assert "the attach/detach controller has to detach it at mute-1" in text
+    ran = run("partitions", "--snapshot", file)
+    assert ran.code == 11
+    assert "All nodes that were read answer. Not certain: not all nodes are in the file" in _flat(ran)
+    ran = run(*EXPLAIN, file)
+    assert ran.code == 11
+    unknown = "Not certain: whether mute-1 answers is unknown; the Node could not be read."
+    check_texts(_flat(ran), (unknown, "the attach/detach controller has to detach it at mute-1"))
 
 
 @pytest.mark.parametrize("required", [False, True, None], ids=["does not attach", "attaches", "not in the file"])
 def test_driver_without_attach_needs_no_volume_attachment(required: bool | None, tmp_path: Path) -> None:
-    driver = _object("storage.k8s.io/v1", "CSIDriver", "files.example.com", {"attachRequired": required})
+    driver = raw_object("CSIDriver", "files.example.com", spec={"attachRequired": required})
     source = {"csi": {"driver": "files.example.com", "volumeHandle": "f-7"}}
     file = _cluster(tmp_path, source, old=True, more=() if required is None else (driver,))
-    guarded = "nothing keeps a second writer off"
-    for command in (("partitions",), ("delete", "pod/db-old", "-n", "bank", "--grace-period=0")):
-        _, text = _said(*command, "--snapshot", file)
-        assert (guarded in text) == (required is False)
+    for command in (("partitions", "--snapshot"), DELETE):
+        assert ("nothing keeps a second writer off" in said(*command, file)) == (required is False)
 
 
 @pytest.mark.parametrize("old", [False, True], ids=["the old object is deleted", "the old pod is Terminating"])
 def test_report_shows_volume_held_by_silent_node(old: bool, tmp_path: Path) -> None:
     file = _cluster(tmp_path, old=old, attachment={})
-    _, text = _said("report", "-A", "--snapshot", file)
-    assert "1 pod: silent node has its volume. bank/db-0. A node that does not answer has one of its volumes." in text
+    text = said("report", "-A", "--snapshot", file)
+    held = "1 pod: silent node has its volume. bank/db-0. A node that does not answer has one of its volumes."
+    check_texts(text, held, "0 pods there")
     assert ("1 pod elsewhere waits for a volume still attached to it." in text) != old
-    assert "0 pods there" not in text
-    found = json.loads(run("report", "-A", "--snapshot", file, "-o", "json").out)
-    assert [pod["risk"] for pod in found["pods"] if pod["name"] == "db-0"] == ["VolumeHeld"]
+    pods = data("report", "-A", "--snapshot", file)["pods"]
+    assert [pod["risk"] for pod in pods if pod["name"] == "db-0"] == ["VolumeHeld"]
 
 
 def test_why_names_what_helps_against_a_silent_holder_first() -> None:
-    _, text = _said("why", "Multi-Attach error")
+    text = said("why", "Multi-Attach error")
     fence, recreate = text.index("make sure that its machine is off, then fence it"), text.index("set Recreate")
     assert fence < recreate
 
 
 def test_inline_disk_is_one_volume_with_its_attachment(tmp_path: Path) -> None:
     """The VolumeAttachment has the volume in inlineVolumeSpec and no PersistentVolume."""
-    file = Path(_cluster(tmp_path, "AWS EBS", old=True, attachment={}))
-    cluster = json.loads(file.read_text())
+    cluster = json.loads(Path(_cluster(tmp_path, "AWS EBS", old=True, attachment={})).read_text())
     csi = {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-77"}
     for item in cluster["items"]:
         if item["kind"] == "VolumeAttachment":
             item["spec"] |= {"attacher": csi["driver"], "source": {"inlineVolumeSpec": {"csi": csi}}}
         elif item["kind"] == "Pod":
             item["spec"]["volumes"] = [{"name": "tank", "awsElasticBlockStore": {"volumeID": "vol-77"}}]
-    kinds = {"PersistentVolume", "PersistentVolumeClaim"}
-    cluster["items"] = [item for item in cluster["items"] if item["kind"] not in kinds]
-    file.write_text(json.dumps(cluster))
-    [node] = json.loads(run("partitions", "--snapshot", str(file), "-o", "json").out)["nodes"]
+    items = [item for item in cluster["items"] if not item["kind"].startswith("PersistentVolume")]
+    [node] = data("partitions", "--snapshot", write_list(tmp_path / "inline.json", items))["nodes"]
     [held] = node["attachments"]
-    assert (held["name"], held["usedBy"]) == ("csi-7", "bank/db-old")
-    assert held["persistentVolume"] == "kubernetes.io/csi/ebs.csi.aws.com^vol-77"
+    volume = "kubernetes.io/csi/ebs.csi.aws.com^vol-77"
+    assert (held["name"], held["usedBy"], held["persistentVolume"]) == ("csi-7", "bank/db-old", volume)
 
 
 @pytest.mark.parametrize("source", CONTROLLED)
@@ -345,7 +299,7 @@ def test_inline_disk_is_one_volume_with_its_attachment(tmp_path: Path) -> None:
 )
 def test_pod_that_waits_is_second_writer(old: bool, words: str, source: str, tmp_path: Path) -> None:
     file = _cluster(tmp_path, source, owner="", old=old)
-    assert f"{words}{'' if old else source}" in _said("partitions", "--snapshot", file)[1]
+    assert f"{words}{'' if old else source}" in said("partitions", "--snapshot", file)
 
 
 @pytest.mark.parametrize("way", ["node-lost", "delete"])
@@ -353,11 +307,7 @@ def test_pod_that_waits_is_second_writer(old: bool, words: str, source: str, tmp
 def test_timeline_detaches_volume_not_in_use_with_the_object(source: str, way: str, tmp_path: Path) -> None:
     held: Json | None = {} if source == "CSI" else None
     words = ("explain", "pod/db-old", "-n", "bank", f"--timeline={way}", "--snapshot")
-    file = _cluster(tmp_path, source, old=True, in_use=False, attachment=held)
-    _, text = _said(*words, file)
-    assert "as soon as that is gone" in text
-    assert "status.volumesInUse does not list it" in text
-    assert "360 s" not in text
+    text = said(*words, _cluster(tmp_path, source, old=True, in_use=False, attachment=held))
+    check_texts(text, ("as soon as that is gone", "status.volumesInUse does not list it"), "360 s")
     assert ("which does not stop the writer" in text) is (source == "FC")
-    _, text = _said(*words, _cluster(tmp_path, source, old=True, attachment=held))
-    assert "360 s after that is gone" in text
+    assert "360 s after that is gone" in said(*words, _cluster(tmp_path, source, old=True, attachment=held))

@@ -2,75 +2,68 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.kubectl_plugin.answers import data
 from tests.kubectl_plugin.running import run, write_cluster
+from tests.objects import raw_condition, raw_node, raw_object, raw_pod, raw_workload
 
-Explained = Callable[..., tuple[str, dict[str, Any]]]
-
-
-READY = {"type": "Ready", "status": "True"}
-
-
-def _pods(count: int) -> list[dict[str, Any]]:
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": f"web-{index}", "namespace": "shop", "labels": {"app": "web"}},
-            "spec": {"nodeName": "node-1", "containers": [{"name": "app"}]},
-            "status": {
-                "phase": "Running",
-                "conditions": [READY],
-                "containerStatuses": [{"name": "app", "ready": True, "state": {"running": {}}}],
-            },
-        }
-        for index in range(count)
-    ]
+Json = dict[str, Any]
+Explained = Callable[..., tuple[str, Json]]
+READY = raw_condition("Ready")
+UNREADY: Json = {"conditions": [raw_condition("Ready", "False")]}
+SPEC = raw_pod()["spec"]
+GOING = {"deletionTimestamp": "2026-10-17T03:00:00Z", "deletionGracePeriodSeconds": 30}
 
 
-def _workload(kind: str, spec: dict[str, Any], status: dict[str, Any], generation: int = 2) -> dict[str, Any]:
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "app"}]}}
-    pod_spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+def _pods(count: int, app: str = "web", **status: Any) -> list[Json]:
+    running = [{"name": "app", "ready": True, "state": {"running": {}}}]
+    state = {"phase": "Running", "conditions": [READY], "containerStatuses": running, **status}
+    names = [f"{app}-{index}" for index in range(count)]
+    return [raw_pod(name, "shop", labels={"app": app}, nodeName="node-1", status=state) for name in names]
+
+
+def _workload(kind: str, spec: Json, status: Json, generation: int = 2, name: str = "web") -> Json:
     if kind == "CronJob":
-        pod_spec = {"jobTemplate": {"spec": {"template": template}}}
-    return {
-        "apiVersion": "batch/v1" if kind.endswith("Job") else "apps/v1",
-        "kind": kind,
-        "metadata": {"name": "web", "namespace": "shop", "uid": "u", "generation": generation},
-        "spec": {**pod_spec, **spec},
-        "status": status,
-    }
+        made = raw_object(kind, name, "shop", spec={"jobTemplate": {"spec": {"template": {"spec": SPEC}}}, **spec})
+    else:
+        made = raw_workload(kind, name, "shop", selector={"matchLabels": {"app": name}}, **spec)
+    made["metadata"] |= {"uid": "u", "generation": generation}
+    return made | {"status": status}
 
 
 @pytest.fixture
-def explained(tmp_path: Path) -> Explained:
-    def explain(kind: str, spec: dict[str, Any], status: dict[str, Any], pods: int = 0) -> tuple[str, dict[str, Any]]:
-        node: dict[str, Any] = {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": "node-1"},
-            "status": {"conditions": [{"type": "Ready", "status": "True"}]},
-        }
-        items = [_workload(kind, spec, status), *_pods(pods), node]
-        path = tmp_path / "cluster.json"
-        write_cluster(path, items)
-        target = ("explain", f"{kind.lower()}/web", "-n", "shop", "--snapshot", str(path))
-        ran = run(*target)
+def listed(tmp_path: Path) -> Callable[..., str]:
+    def explain(items: list[Json], *target: str) -> str:
+        file = write_cluster(tmp_path / "cluster.json", [*items, raw_node("node-1", conditions=[READY])])
+        ran = run("explain", *target, "-n", "shop", "--snapshot", file)
         assert ran.code == 0, ran.err
-        return " ".join(ran.out.partition("\n\n")[0].splitlines()[1:]), json.loads(run(*target, "-o", "json").out)
+        return ran.out
 
     return explain
 
 
-CONDITION = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota: q"}
-STALLED = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "timed out."}
-FAILED = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "Job has reached the limit"}
+@pytest.fixture
+def explained(listed: Callable[..., str], tmp_path: Path) -> Explained:
+    def explain(kind: str, spec: Json, status: Json, pods: int = 0) -> tuple[str, Json]:
+        target = f"{kind.lower()}/web"
+        lead = _lead(listed([_workload(kind, spec, status), *_pods(pods)], target))
+        return lead, data("explain", target, "-n", "shop", "--snapshot", str(tmp_path / "cluster.json"))
+
+    return explain
+
+
+def _lead(page: str) -> str:
+    return " ".join(page.partition("\n\n")[0].splitlines()[1:])
+
+
+CONDITION = raw_condition("ReplicaFailure", reason="FailedCreate", message="exceeded quota: q")
+STALLED = raw_condition("Progressing", "False", reason="ProgressDeadlineExceeded", message="timed out.")
+FAILED = raw_condition("Failed", reason="BackoffLimitExceeded", message="Job has reached the limit")
 ROLLED = {"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1}
 HALF = {**ROLLED, "currentRevision": "web-1", "updateRevision": "web-2"}
 PARTITION = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
@@ -182,14 +175,7 @@ PARTITION = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
     ],
 )
 def test_messages_of_the_controller(
-    explained: Explained,
-    kind: str,
-    spec: dict[str, Any],
-    status: dict[str, Any],
-    pods: int,
-    said: str,
-    code: str,
-    severity: str,
+    explained: Explained, kind: str, spec: Json, status: Json, pods: int, said: str, code: str, severity: str
 ) -> None:
     lead, report = explained(kind, spec, status, pods)
     assert lead.startswith(said)
@@ -197,75 +183,69 @@ def test_messages_of_the_controller(
     assert (report["verdict"]["code"], report["verdict"]["severity"]) == (code, severity)
 
 
-UNREADY = {"conditions": [{"type": "Ready", "status": "False"}]}
+FIRST, SECOND, THIRD = _pods(3)
+WAITS = _pods(2, **UNREADY)
+EVICTED: Json = {"phase": "Failed", "reason": "Evicted", "containerStatuses": []}
 
 
-@pytest.fixture
-def listed(tmp_path: Path) -> Callable[..., str]:
-    def explain(items: list[dict[str, Any]], *target: str) -> str:
-        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}, "status": {"conditions": [READY]}}
-        path = tmp_path / "cluster.json"
-        write_cluster(path, [*items, node])
-        ran = run("explain", *target, "-n", "shop", "--snapshot", str(path))
-        assert ran.code == 0, ran.err
-        return ran.out
+@pytest.mark.parametrize(
+    ("kind", "spec", "pods", "lead"),
+    [
+        pytest.param(
+            "Deployment",
+            {"replicas": 2},
+            WAITS,
+            "0 of 2 ready, 2 run and are not ready, such as web-0",
+            id="running pods may be unready",
+        ),
+        pytest.param(
+            "StatefulSet",
+            {"replicas": 3},
+            [FIRST, THIRD],
+            "2 of 3 run, web-1 not made yet. Each",
+            id="the pod that is missing",
+        ),
+        pytest.param(
+            "Deployment",
+            {"replicas": 1},
+            [FIRST, *_pods(3, **EVICTED)[1:]],
+            "1 of 1 runs. 2 evicted pods are left. ",
+            id="remaining evicted pods",
+        ),
+        pytest.param(
+            "Deployment",
+            {"replicas": 0},
+            [{**FIRST, "metadata": FIRST["metadata"] | GOING}],
+            "No pod is wanted; 1 is terminating. ",
+            id="a terminating pod is not surplus",
+        ),
+    ],
+)
+def test_pods_that_are_counted(listed: Callable[..., str], kind: str, spec: Json, pods: list[Json], lead: str) -> None:
+    page = listed([_workload(kind, spec, {}, 0), *pods], f"{kind.lower()}/web")
+    assert _lead(page).startswith(lead)
 
-    return explain
 
-
-def _lead(page: str) -> str:
-    return " ".join(page.partition("\n\n")[0].splitlines()[1:])
-
-
-def _with_status(pod: dict[str, Any], **status: Any) -> dict[str, Any]:
-    return {**pod, "status": {**pod["status"], **status}}
-
-
-def test_running_pods_may_be_unready(listed: Callable[..., str]) -> None:
-    pods = [_with_status(pod, **UNREADY) for pod in _pods(2)]
-    lead = _lead(listed([_workload("Deployment", {"replicas": 2}, {}, 0), *pods], "deployment/web"))
-    assert lead.startswith("0 of 2 ready, 2 run and are not ready, such as web-0")
-
-
-def test_stateful_set_names_the_pod_that_is_missing(listed: Callable[..., str]) -> None:
-    first, second, third = _pods(3)
-    entry = _workload("StatefulSet", {"replicas": 3}, {}, 0)
-    assert _lead(listed([entry, first, third], "sts/web")).startswith("2 of 3 run, web-1 not made yet. Each")
-    waits = _lead(listed([entry, first, _with_status(second, **UNREADY)], "sts/web"))
+def test_stateful_set_pod_waits_for_the_one_before_it(listed: Callable[..., str]) -> None:
+    waits = _lead(listed([_workload("StatefulSet", {"replicas": 3}, {}, 0), FIRST, WAITS[1]], "sts/web"))
     assert waits.startswith("1 of 3 ready, web-2 not made yet, 1 runs and is not ready: web-1")
     assert " web-2 waits for web-1, which is not Ready. " in waits
     parallel = _workload("StatefulSet", {"replicas": 3, "podManagementPolicy": "Parallel"}, {}, 0)
-    assert "waits for" not in _lead(listed([parallel, first, _with_status(second, **UNREADY)], "sts/web"))
-
-
-def test_remaining_evicted_pods_are_shown(listed: Callable[..., str]) -> None:
-    first, *left = _pods(3)
-    evicted = [_with_status(pod, phase="Failed", reason="Evicted", containerStatuses=[]) for pod in left]
-    lead = _lead(listed([_workload("Deployment", {"replicas": 1}, {}, 0), first, *evicted], "deployment/web"))
-    assert lead.startswith("1 of 1 runs. 2 evicted pods are left. ")
-
-
-def test_terminating_pod_is_not_surplus(listed: Callable[..., str]) -> None:
-    [pod] = _pods(1)
-    pod["metadata"]["deletionTimestamp"] = "2026-10-17T03:00:00Z"
-    lead = _lead(listed([_workload("Deployment", {"replicas": 0}, {}, 0), pod], "deployment/web"))
-    assert lead.startswith("No pod is wanted; 1 is terminating. ")
+    assert "waits for" not in _lead(listed([parallel, FIRST, WAITS[1]], "sts/web"))
 
 
 def test_totals_of_workloads_add_up(listed: Callable[..., str]) -> None:
-    def named(kind: str, name: str, spec: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]:
-        entry = _workload(kind, spec, status)
-        spec = entry["spec"] | ({} if kind == "CronJob" else {"selector": {"matchLabels": {"app": name}}})
-        return {**entry, "metadata": {**entry["metadata"], "name": name}, "spec": spec}
-
     items = [
-        named("CronJob", "nightly", {"schedule": "0 3 * * *"}, {}),
-        named("CronJob", "weekly", {"schedule": "0 3 * * 0", "suspend": True}, {}),
-        named("Job", "failed", {}, {"failed": 1, "conditions": [FAILED]}),
-        named("Job", "done", {}, {"succeeded": 1, "conditions": [{"type": "Complete", "status": "True"}]}),
-        named("Job", "held", {"suspend": True}, {}),
-        named("Deployment", "web", {"replicas": 2}, {}),
-        named("Deployment", "all", {"replicas": 0}, {}),
+        _workload(kind, spec, status, name=name)
+        for kind, name, spec, status in (
+            ("CronJob", "nightly", {"schedule": "0 3 * * *"}, {}),
+            ("CronJob", "weekly", {"schedule": "0 3 * * 0", "suspend": True}, {}),
+            ("Job", "failed", {}, {"failed": 1, "conditions": [FAILED]}),
+            ("Job", "done", {}, {"succeeded": 1, "conditions": [raw_condition("Complete")]}),
+            ("Job", "held", {"suspend": True}, {}),
+            ("Deployment", "web", {"replicas": 2}, {}),
+            ("Deployment", "all", {"replicas": 0}, {}),
+        )
     ]
     page = " ".join(listed([*items, *_pods(1)], "deployments,jobs,cronjobs").split())
     counts = "1 with all wanted pods, 1 with fewer, 1 failed, 1 complete, 1 scheduled, 2 suspended"
@@ -274,18 +254,11 @@ def test_totals_of_workloads_add_up(listed: Callable[..., str]) -> None:
 
 def test_workload_with_most_missing_pods_comes_first(listed: Callable[..., str]) -> None:
     waiting = {"name": "app", "ready": False, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
-    broken = {**UNREADY, "containerStatuses": [waiting]}
-
-    def one(name: str, ready: int) -> list[dict[str, Any]]:
-        entry = _workload("Deployment", {"replicas": ready + 1}, {}, 0)
-        entry["metadata"]["name"], entry["spec"]["selector"] = name, {"matchLabels": {"app": name}}
-        pods = _pods(ready + 1)
-        pods[-1] = _with_status(pods[-1], **broken)
-        for pod in pods:
-            pod["metadata"] = {**pod["metadata"], "name": f"{name}-{pod['metadata']['name']}", "labels": {"app": name}}
-        return [entry, *pods]
-
-    page = listed([*one("almost", 5), *one("none", 0)], "deployments")
+    items = []
+    for name, ready in (("almost", 5), ("none", 0)):
+        broken = _pods(ready + 1, name, **UNREADY, containerStatuses=[waiting])[-1]
+        items += [_workload("Deployment", {"replicas": ready + 1}, {}, 0, name), *_pods(ready, name), broken]
+    page = listed(items, "deployments")
     assert page.index("\nnone ") < page.index("\nalmost ")
     assert "explain deployment/none" in page
 
@@ -307,25 +280,22 @@ REVISIONS = {"currentRevision": "web-1", "updateRevision": "web-2"}
         pytest.param("DaemonSet", {}, 0, id="empty status of a DaemonSet"),
     ],
 )
-def test_omitted_count_is_zero_after_controller_update(
-    explained: Explained, kind: str, status: dict[str, Any], old: int
-) -> None:
+def test_omitted_count_is_zero_after_controller_update(explained: Explained, kind: str, status: Json, old: int) -> None:
     lead, report = explained(kind, {"replicas": 2}, status, 2)
     assert report["rollout"]["old"] == old
     assert ("of the old template" in lead) is bool(old)
 
 
 def test_terminating_stateful_set_pods_are_not_old(listed: Callable[..., str]) -> None:
-    first, second = _pods(2)
-    second["metadata"] |= {"deletionTimestamp": "2026-10-17T03:00:00Z", "deletionGracePeriodSeconds": 30}
+    going = {**SECOND, "metadata": SECOND["metadata"] | GOING}
     # replicas counts both pods, updatedReplicas only the first.
     entry = _workload("StatefulSet", {"replicas": 2}, WRITTEN | REVISIONS | {"updatedReplicas": 1})
-    assert _lead(listed([entry, first, second], "sts/web")).startswith("1 of 2 runs, 1 terminating: web-1")
+    assert _lead(listed([entry, FIRST, going], "sts/web")).startswith("1 of 2 runs, 1 terminating: web-1")
 
 
 @pytest.mark.parametrize("ended", ["Complete", "Failed"])
 def test_job_that_has_ended_makes_no_new_pod(explained: Explained, ended: str) -> None:
-    lead, _ = explained("Job", {"completions": 1}, {"conditions": [{"type": ended, "status": "True"}]})
+    lead, _ = explained("Job", {"completions": 1}, {"conditions": [raw_condition(ended)]})
     assert lead.startswith(ended)
     assert "Each new pod" not in lead
     assert "Each new pod" in explained("Job", {"completions": 1}, {})[0]

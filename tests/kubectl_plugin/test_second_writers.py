@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
+from tests.kubectl_plugin.answers import check_texts, data, said, write_list
 from tests.kubectl_plugin.running import run
+from tests.objects import raw_container, raw_object, raw_pod, raw_workload
 from tests.tree import ROOT
 
 FIELD: Final = ROOT / "tests" / "testdata" / "cases" / "field"
@@ -19,15 +19,10 @@ RWO: Final = "ReadWriteOnce"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 Json = dict[str, Any]
 TERM: Final[Json] = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["a"]}]}
-ON_NODE: Final[Json] = {"nodeAffinity": {"required": {"nodeSelectorTerms": [TERM]}}}
+ON_NODE: Final[Json] = {"nodeSelectorTerms": [TERM]}
 
 
-def _page(*words: str) -> str:
-    return " ".join(run(*words).out.split())
-
-
-def _write(
-    folder: Path,
+def _shop(
     source: Json,
     mode: str = RWO,
     *,
@@ -36,46 +31,25 @@ def _write(
     node: str = "",
     tolerations: Sequence[Json] = (),
     **spec: Any,
-) -> tuple[str, str]:
-    """The manifests of a workload, its claim and its volume, and a snapshot of these."""
-    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]
-    pod: Json = {"containers": [{"name": "app", "image": "i"}], "volumes": volumes}
-    template = {"metadata": {"labels": {"app": "shop"}}, "spec": pod}
-    selector = {"matchLabels": {"app": "shop"}}
-    if node:
-        pod["affinity"] = {
-            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ON_NODE["nodeAffinity"]["required"]}
-        }
-    if tolerations:
-        pod["tolerations"] = tolerations
-    name = {"name": "shop", "namespace": "default", "uid": "u"}
-    items: list[Json] = [
-        {
-            "apiVersion": "apps/v1",
-            "kind": kind,
-            "metadata": name,
-            "spec": {"replicas": 1, "selector": selector, "template": template, **spec},
-        },
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "metadata": {"name": "c", "namespace": "default"},
-            "spec": {"accessModes": [mode], "volumeName": "p", "resources": {"requests": {"storage": "1Gi"}}},
-        },
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolume",
-            "metadata": {"name": "p"},
-            "spec": {"accessModes": [mode], "capacity": {"storage": "1Gi"}, **source},
-        },
+) -> list[Json]:
+    """A workload, its claim and its volume: a manifest and a cluster."""
+    pod = raw_pod(
+        volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}],
+        affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ON_NODE}} if node else None,
+        tolerations=tolerations or None,
+    )
+    claim = {"accessModes": [mode], "volumeName": "p", "resources": {"requests": {"storage": "1Gi"}}}
+    volume = {"accessModes": [mode], "capacity": {"storage": "1Gi"}, **source}
+    return [
+        raw_workload(kind, "shop", "default", pod_spec=pod["spec"], **{"replicas": 1, **spec}),
+        raw_object("PersistentVolumeClaim", "c", "default", spec=claim),
+        raw_object("PersistentVolume", "p", spec=volume),
+        *([] if driver is None else [raw_object("CSIDriver", "files.example.com") | {"spec": driver}]),
     ]
-    if driver is not None:
-        kinds = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": "files.example.com"}}
-        items.append({**kinds, "spec": driver})
-    manifest, snapshot = folder / "shop.yaml", folder / "cluster.json"
-    manifest.write_text(yaml.safe_dump_all(items))
-    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    return str(manifest), str(snapshot)
+
+
+def _write(folder: Path, source: Json, mode: str = RWO, **more: Any) -> str:
+    return write_list(folder / "cluster.json", _shop(source, mode, **more))
 
 
 NFS: Final[Json] = {"nfs": {"server": "s", "path": "/"}}
@@ -85,23 +59,24 @@ EBS: Final[Json] = {"awsElasticBlockStore": {"volumeID": "vol-1"}}
 
 def test_F3_F4_one_replica_on_nfs_may_have_two_writers() -> None:
     manifest, snapshot = str(FIELD / "dep-nfs.yaml"), str(FIELD / "dep-nfs.json")
-    for page in (
-        _page("explain", "-f", manifest),
-        _page("explain", "deploy/web", "--snapshot", snapshot),
-        _page("explain", "deploy/web", "--snapshot", snapshot, "-o", "wide"),
+    texts = (
+        SENTENCE,
+        "Writers data NFS, ReadWriteOnce: nothing keeps a second writer off",
+        "two at once in a rollout: the next pod starts before this one ends (maxSurge)",
+        "two at once on a silent node",
+    )
+    for words in (
+        ("-f", manifest),
+        ("deploy/web", "--snapshot", snapshot),
+        ("deploy/web", "--snapshot", snapshot, "-o", "wide"),
     ):
-        assert SENTENCE in page
-        assert "Writers data NFS, ReadWriteOnce: nothing keeps a second writer off" in page
-        assert "two at once in a rollout: the next pod starts before this one ends (maxSurge)" in page
-        assert "two at once on a silent node" in page
-    report = run("report", "--snapshot", snapshot, "-o", "json")
-    found = json.loads(report.out)
+        check_texts(said("explain", *words), texts)
+    found = data("report", "--snapshot", snapshot)
     assert found["verdict"]["severity"] == "notice"
     [writers] = [one["secondWriters"] for one in found["workloads"] if one["name"] == "web"]
     assert writers["surges"] is True
-    assert "notice 1 Deployment: two writers. default/deployment/web. A rollout" in _page(
-        "report", "--snapshot", snapshot
-    )
+    first = "notice 1 Deployment: two writers. default/deployment/web. A rollout"
+    assert first in said("report", "--snapshot", snapshot)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +96,7 @@ def test_F3_F4_one_replica_on_nfs_may_have_two_writers() -> None:
             CSI, {"driver": {"attachRequired": False}}, "data files.example.com, ReadWriteOnce: nothing", id="CSI"
         ),
         pytest.param(
-            {"local": {"path": "/"}, **ON_NODE},
+            {"local": {"path": "/"}, "nodeAffinity": {"required": ON_NODE}},
             {},
             "local, ReadWriteOnce: nothing keeps a second writer off on the one node",
             id="local",
@@ -157,18 +132,15 @@ def test_F3_F4_one_replica_on_nfs_may_have_two_writers() -> None:
     ],
 )
 def test_F4_volume_without_a_guard_has_two_writers(tmp_path: Path, source: Json, more: Json, says: str) -> None:
-    manifest, snapshot = _write(tmp_path, source, **more)
-    kind = more.get("kind", "Deployment").lower()
-    for page in (
-        _page("explain", f"{kind}/shop", "--snapshot", snapshot),
-        _page("explain", "-f", manifest, "--snapshot", snapshot),
-    ):
-        assert SENTENCE in page
-        assert says in page
-    assert ("drain, an eviction" in page) != ("not after a drain or on a silent node" in page)
-    in_rollouts = "two at once in a rollout" in _page("explain", f"{kind}/shop", "--snapshot", snapshot)
-    assert ("two-writers" in _page("lint", "-f", manifest)) == in_rollouts
-    assert ("two writers" in _page("report", "--snapshot", snapshot)) == in_rollouts
+    file = _write(tmp_path, source, **more)
+    page = said("explain", "deployment/shop", "--snapshot", file)
+    check_texts(page, (SENTENCE, says))
+    manifest = said("explain", "-f", file, "--snapshot", file)
+    check_texts(manifest, (SENTENCE, says))
+    assert ("drain, an eviction" in manifest) != ("not after a drain or on a silent node" in manifest)
+    in_rollouts = "two at once in a rollout" in page
+    assert ("two-writers" in said("lint", "-f", file)) == in_rollouts
+    assert ("two writers" in said("report", "--snapshot", file)) == in_rollouts
 
 
 @pytest.mark.parametrize(
@@ -191,25 +163,21 @@ def test_F4_volume_without_a_guard_has_two_writers(tmp_path: Path, source: Json,
     ],
 )
 def test_F4_guarded_volume_has_one_writer(tmp_path: Path, source: Json, mode: str, more: Json, wide: str) -> None:
-    _, snapshot = _write(tmp_path, source, mode, **more)
+    source_of = ("--snapshot", _write(tmp_path, source, mode, **more))
     target = f"{more.get('kind', 'Deployment').lower()}/shop"
-    page = _page("explain", target, "--snapshot", snapshot)
-    assert "Writers" not in page
-    assert "second writer" not in page
-    whole = _page("explain", target, "--snapshot", snapshot, "-o", "wide")
-    assert wide in whole
-    assert "two at once" not in whole
-    assert "two writers" not in _page("report", "--snapshot", snapshot)
+    check_texts(said("explain", target, *source_of), (), ("Writers", "second writer"))
+    check_texts(said("explain", target, *source_of, "-o", "wide"), wide, "two at once")
+    assert "two writers" not in said("report", *source_of)
 
 
 @pytest.mark.parametrize(("replicas", "shared"), [(1, True), (2, False)])
 def test_F4_volume_for_several_pods_has_two_writers_too(tmp_path: Path, replicas: int, shared: bool) -> None:
-    _, snapshot = _write(tmp_path, NFS, "ReadWriteMany", replicas=replicas)
-    page = _page("explain", "deployment/shop", "--snapshot", snapshot)
+    file = _write(tmp_path, NFS, "ReadWriteMany", replicas=replicas)
+    page = said("explain", "deployment/shop", "--snapshot", file)
     assert ("data NFS, ReadWriteMany: made for several pods, both may write" in page) == shared
     assert ("two at once in a rollout" in page) == shared
     assert "Nothing keeps" not in page
-    assert "two writers" not in _page("report", "--snapshot", snapshot)
+    assert "two writers" not in said("report", "--snapshot", file)
 
 
 @pytest.mark.parametrize("mode", [RWO, "ReadWriteMany"])
@@ -217,63 +185,49 @@ def test_F4_volume_for_several_pods_has_two_writers_too(tmp_path: Path, replicas
 def test_F4_pod_that_mounts_a_volume_read_only_does_not_write(
     tmp_path: Path, mode: str, mounts: tuple[bool, ...], *, writes: bool
 ) -> None:
-    manifest, snapshot = _write(tmp_path, NFS, mode)
-    cluster = json.loads(Path(snapshot).read_text())
-    spec = cluster["items"][0]["spec"]["template"]["spec"]
+    workload, *others = _shop(NFS, mode)
     places = [{"name": "data", "mountPath": f"/{at}", "readOnly": only} for at, only in enumerate(mounts)]
-    spec["containers"][0]["volumeMounts"] = [{"name": "other", "mountPath": "/o"}, *places]
-    Path(snapshot).write_text(json.dumps(cluster))
-    Path(manifest).write_text(yaml.safe_dump_all(cluster["items"]))
-    assert ("Writers" in _page("explain", "deployment/shop", "--snapshot", snapshot)) is writes
-    assert ("two-writers" in _page("lint", "-f", manifest)) is (writes and mode == RWO)
+    workload["spec"]["template"]["spec"]["containers"] = [
+        raw_container(volumeMounts=[{"name": "other", "mountPath": "/o"}, *places])
+    ]
+    file = write_list(tmp_path / "cluster.json", [workload, *others])
+    assert ("Writers" in said("explain", "deployment/shop", "--snapshot", file)) is writes
+    assert ("two-writers" in said("lint", "-f", file)) is (writes and mode == RWO)
 
 
 def test_F4_claim_for_one_pod_needs_no_volume(tmp_path: Path) -> None:
-    manifest, _ = _write(tmp_path, NFS, "ReadWriteOncePod")
-    Path(manifest).write_text(yaml.safe_dump_all(list(yaml.safe_load_all(Path(manifest).read_text()))[:2]))
-    assert "second writer" not in _page("explain", "-f", manifest, "--offline", "-o", "wide")
+    file = write_list(tmp_path / "shop.json", _shop(NFS, "ReadWriteOncePod")[:2])
+    assert "second writer" not in said("explain", "-f", file, "--offline", "-o", "wide")
 
 
 @pytest.mark.parametrize("read_only", [False, True])
 def test_F4_inline_nfs_volume(tmp_path: Path, read_only: bool) -> None:
-    pod = {
-        "containers": [{"name": "a", "image": "i"}],
-        "volumes": [{"name": "html", "nfs": {"server": "s", "path": "/", "readOnly": read_only}}],
-    }
-    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": pod}}
-    file = tmp_path / "d.yaml"
-    file.write_text(
-        yaml.safe_dump({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec})
-    )
-    page = _page("explain", "-f", str(file))
+    volume = {"name": "html", "nfs": {"server": "s", "path": "/", "readOnly": read_only}}
+    workload = raw_workload("Deployment", "d", pod_spec=raw_pod(volumes=[volume])["spec"])
+    page = said("explain", "-f", write_list(tmp_path / "d.json", [workload]))
     assert ("html NFS in the pod itself: made for several pods, both may write" in page) != read_only
 
 
 def test_F4_several_replicas_on_one_unguarded_volume(tmp_path: Path) -> None:
-    _, snapshot = _write(tmp_path, NFS, replicas=3)
-    page = _page("explain", "deployment/shop", "--snapshot", snapshot)
+    page = said("explain", "deployment/shop", "--snapshot", _write(tmp_path, NFS, replicas=3))
     assert "Nothing keeps a second writer off: 3 replicas may write to volume data at once." in page
 
 
 def test_report_without_volumes_is_uncertain(tmp_path: Path) -> None:
-    _, snapshot = _write(tmp_path, NFS)
-    cluster = json.loads(Path(snapshot).read_text())
-    cluster["items"] = [one for one in cluster["items"] if one["kind"] != "PersistentVolume"]
-    Path(snapshot).write_text(json.dumps(cluster))
-    ran = run("report", "--snapshot", snapshot)
+    source = ("--snapshot", write_list(tmp_path / "cluster.json", _shop(NFS)[:2]))
+    ran = run("report", *source)
     assert ran.code == 11
     assert "persistentvolumes" in ran.out
-    page = _page("explain", "deployment/shop", "--snapshot", snapshot, "-o", "wide")
+    page = said("explain", "deployment/shop", *source, "-o", "wide")
     assert "data ReadWriteOnce: whether anything keeps a second writer off is unknown" in page
 
 
 def test_only_first_of_thousands_of_claims_are_read(tmp_path: Path) -> None:
-    _, snapshot = _write(tmp_path, NFS)
-    cluster = json.loads(Path(snapshot).read_text())
-    [pod] = [one["spec"]["template"]["spec"] for one in cluster["items"] if one["kind"] == "Deployment"]
-    pod["volumes"] = [{"name": f"v{n}", "persistentVolumeClaim": {"claimName": f"c{n}"}} for n in range(2000)]
-    pod["volumes"].append({"name": "last", "persistentVolumeClaim": {"claimName": "c"}})
-    Path(snapshot).write_text(json.dumps(cluster))
-    ran = run("explain", "deployment/shop", "--snapshot", snapshot, "-o", "wide")
-    page = " ".join(ran.out.split())
+    workload, *others = _shop(NFS)
+    claims = {**{f"v{n}": f"c{n}" for n in range(2000)}, "last": "c"}
+    workload["spec"]["template"]["spec"]["volumes"] = [
+        {"name": name, "persistentVolumeClaim": {"claimName": claim}} for name, claim in claims.items()
+    ]
+    file = write_list(tmp_path / "cluster.json", [workload, *others])
+    page = said("explain", "deployment/shop", "--snapshot", file, "-o", "wide")
     assert "last whether anything keeps a second writer off is unknown" in page

@@ -45,11 +45,9 @@ def test_message_of_the_report_decides(command: str, name: str, pod: str, said: 
 @pytest.mark.parametrize(
     ("message", "what", "remedy"),
     [
-        (
-            (
-                "container has runAsNonRoot and image has non-numeric user (nginx), cannot verify user is non-root "
-                '(pod: "w_lab(1)", container: web)'
-            ),
+        pytest.param(
+            "container has runAsNonRoot and image has non-numeric user (nginx), cannot verify user is non-root "
+            '(pod: "w_lab(1)", container: web)',
             'names user "nginx", not a number',
             "set runAsUser to the number of that user",
         ),
@@ -70,11 +68,9 @@ def test_message_of_the_report_decides(command: str, name: str, pod: str, said: 
         (f"{OCI}mkdir /data/in: not a directory: unknown", "folder /data/in of its workingDir", "correct workingDir"),
         ("no match for platform in manifest: not found", "no build for the platform", "kubernetes.io/os"),
         (f"{OCI}unable to find user app: no matching entries in passwd file", 'no user "app"', "a number in runAsUser"),
-        (
-            (
-                f'{OCI}error mounting "/x" to rootfs at "/etc/a": not a directory: Are you trying to mount a directory '
-                "onto a file (or vice-versa)?"
-            ),
+        pytest.param(
+            f'{OCI}error mounting "/x" to rootfs at "/etc/a": not a directory: Are you trying to mount a directory '
+            "onto a file (or vice-versa)?",
             "does not fit its mountPath",
             "subPath",
         ),
