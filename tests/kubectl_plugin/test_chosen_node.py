@@ -107,8 +107,7 @@ def test_attempt_that_timed_out_is_trouble(nominated: str, tmp_path: Path) -> No
 def test_report_names_the_claim_and_its_provisioner(tmp_path: Path) -> None:
     known = 'Claim "data" is unbound: csi.acme.io has not created a volume of class "fast" yet.'
     for at in ("12:00:12", "12:20:00"):
-        report = Cluster(tmp_path, waits(), *DB, waiting(at)).said(*REPORT)
-        check_texts(report, f"shop/db. {known}", "Nothing says")
+        check_texts(Cluster(tmp_path, waits(), *DB, waiting(at)).said(*REPORT), f"shop/db. {known}", "Nothing says")
     many = [made for n in range(3) for made in (unbound(f"d{n}"), waits(f"p{n}", claim=f"d{n}", nominated=""))]
     cluster = Cluster(tmp_path, *many, waits("free", claim="", nominated=""), CLASS, waiting("12:00:12"))
     assert 'class "fast" yet. 1 more claim like these. Nothing says that no node fits.' in cluster.said(*REPORT)
@@ -116,8 +115,7 @@ def test_report_names_the_claim_and_its_provisioner(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("at", "late"), [("12:04:50", False), ("12:05:10", True)])
 def test_wait_without_failure_is_trouble_after_5_min(at: str, late: bool, tmp_path: Path) -> None:
-    cluster = Cluster(tmp_path, waits(), *DB, waiting(at))
-    assert ("trouble 1 pod: claim stays unbound" in cluster.said(*REPORT)) is late
+    assert ("trouble 1 pod: claim stays unbound" in Cluster(tmp_path, waits(), *DB, waiting(at)).said(*REPORT)) is late
 
 
 RESERVED: Final = raw_object(

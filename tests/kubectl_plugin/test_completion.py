@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 
 from kubectl_plugin.completion import Directive, answer, main
 from kubectl_plugin.parsing.commands import COMMANDS, flags_of
+from tests.kubectl_plugin.answers import write_list
 from tests.objects import raw_node
 from tests.waiting import wait_for
 
@@ -136,9 +136,7 @@ def test_K_shell_directives(words: tuple[str, ...], directive: Directive) -> Non
 def test_K_name_that_a_shell_might_run_is_left_out(tmp_path: Path) -> None:
     names = ["good", "$(touch bad)", "`x`", "a b", "a;b", "x\ny", "\x1b[2J"]
     objects = [raw_node(name) for name in names]
-    file = tmp_path / "nodes.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    assert list(_names("node", "--snapshot", str(file), "")) == ["good"]
+    assert list(_names("node", "--snapshot", write_list(tmp_path / "nodes.json", objects), "")) == ["good"]
 
 
 def test_errors_give_no_candidates(capsys: pytest.CaptureFixture[str]) -> None:

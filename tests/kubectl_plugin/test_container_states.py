@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.kubectl_plugin.answers import check_texts, write_list
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_node, raw_pod
 
@@ -42,9 +42,8 @@ def _said(
         },
     )
     node = raw_node("node-1") | {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
-    path = folder / "c.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod, node]}))
-    ran = run("explain", "pod/web", "-n", "shop", "--snapshot", str(path), *typed, env={"COLUMNS": "200"})
+    path = write_list(folder / "c.json", [pod, node])
+    ran = run("explain", "pod/web", "-n", "shop", "--snapshot", path, *typed, env={"COLUMNS": "200"})
     assert ran.code == 0
     return " ".join(ran.out.split())
 
@@ -65,8 +64,7 @@ def test_unstarted_container_is_called_not_started(tmp_path: Path) -> None:
 def test_completed_container_makes_pod_unready(tmp_path: Path) -> None:
     apps = [_status("app", DONE), _status("side", RUNNING, ready=True)]
     said = _said(tmp_path, "Running", apps, "-o", "json", conditions=[UNREADY])
-    assert '"app\\" ended with exit 0 (Completed)' in said
-    assert "ContainersNotReady." not in said
+    check_texts(said, '"app\\" ended with exit 0 (Completed)', "ContainersNotReady.")
 
 
 def test_sidecar_killed_at_job_end_is_shown(tmp_path: Path) -> None:

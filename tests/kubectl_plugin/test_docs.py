@@ -17,6 +17,7 @@ from kubectl_plugin.parsing import parse
 from kubectl_plugin.parsing.commands import COMMANDS, flags_of
 from podrules.api.features import CHANGES, OLDEST_VERIFIED, Change
 from tests.golden import check
+from tests.kubectl_plugin.answers import check_texts
 from tests.kubectl_plugin.running import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -210,8 +211,7 @@ def test_first_screen_has_an_answer_of_each_kind() -> None:
     assert pending.count("\n") <= 20
     assert "OOMKilled" in killed
     assert killed.count("\n") <= 8
-    assert "Warning: Immediate deletion" in screen
-    assert "not released" in screen
+    check_texts(screen, ("Warning: Immediate deletion", "not released"))
 
 
 def test_generating_is_off_in_ci() -> None:

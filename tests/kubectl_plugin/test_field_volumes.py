@@ -18,6 +18,7 @@ from kubectl_plugin.options import Streams
 from kubectl_plugin.options.change_commands import FenceOptions
 from kubectl_plugin.parsing import parse
 from kubectl_plugin.reports.steps import StepKind
+from tests.kubectl_plugin.answers import check_texts, data, said, write_list
 from tests.kubectl_plugin.running import run
 from tests.kubectl_plugin.test_field_cases import FIELD, flat
 
@@ -34,8 +35,7 @@ def test_node_copy_in_volume_zone_fits_the_pod() -> None:
     words = ("place", "pod/worker-0", "-n", "ci")
     assert flat("c21.json", *words)[0] == 7
     code, text = flat("c21.json", *words, "--add-node", f"like={NODE},zone=us-east-2a")
-    assert f"1 more pod like worker-0 fits, on {NODE}-copy." in text
-    assert "kube-scheduler disagrees" not in text
+    check_texts(text, f"1 more pod like worker-0 fits, on {NODE}-copy.", "kube-scheduler disagrees")
     assert code == 11
     assert (FIELD / "c21-fix.json").exists()
     assert "worker-0 fits, on ip-10-20-1-9" in flat("c21-fix.json", *words)[1]
@@ -50,32 +50,29 @@ def test_pod_with_node_name_waits_for_unbound_claim(command: str, lead: str) -> 
         f"{lead} Its spec.nodeName is w1: the kubelet there starts no container without its claims. "
         f"Claim {UNBOUND.format(claim='aaa3')}"
     ) in text
-    assert "It fits" not in text
-    assert "Not certain: no persistentvolumes in the file" in text
+    check_texts(text, "Not certain: no persistentvolumes in the file", "It fits")
     assert code == 11
 
 
 def test_lint_and_why_show_what_the_claim_needs() -> None:
-    linted = " ".join(run("lint", "-f", str(FIELD / "c10-dep.yaml")).out.split())
+    linted = said("lint", "-f", str(FIELD / "c10-dep.yaml"))
     assert "Claim aaa3 stays unbound if its StorageClass waits for the scheduler (WaitForFirstConsumer)." in linted
     assert "Replace spec.nodeName with nodeSelector kubernetes.io/hostname." in linted
-    assert "the claim stays unbound" in " ".join(run("why", "WaitForFirstConsumer").out.split())
+    assert "the claim stays unbound" in said("why", "WaitForFirstConsumer")
 
 
 @pytest.mark.parametrize(("pod", "claim"), [("app3-5c9-x", "aaa3"), ("app2-5c9-x", "aaa2")])
 def test_existing_pod_waits_for_unbound_claim(pod: str, claim: str) -> None:
     code, text = flat("c10.json", "explain", f"pod/{pod}")
     assert f"Pending for 10 min: claim {UNBOUND.format(claim=claim)}" in text
-    assert "Not certain: no persistentvolumes in the file" in text
-    assert "kubectl qos why WaitForFirstConsumer" in text
+    check_texts(text, ("Not certain: no persistentvolumes in the file", "kubectl qos why WaitForFirstConsumer"))
     assert code == 11
 
 
 def test_report_lists_pods_that_wait_for_such_a_claim() -> None:
     code, text = flat("c10.json", "report", "-A")
     assert "trouble 2 pods: claim stays unbound." in text
-    assert 'Claim "aaa2" stays unbound: its StorageClass' in text
-    assert "Not certain: no persistentvolumes in the file" in text
+    check_texts(text, ('Claim "aaa2" stays unbound: its StorageClass', "Not certain: no persistentvolumes in the file"))
     assert code == 11
 
 
@@ -147,7 +144,7 @@ def of_silent_node(
 @pytest.mark.parametrize("name", ["s11p.json", "s13p.json"])
 def test_fence_detaches_volumes_that_have_no_volume_attachment(name: str, source: str, tmp_path: Path) -> None:
     file, volume = of_silent_node(tmp_path, name, source)
-    text = " ".join(run("fence", "node/node-a", "--snapshot", file).out.split())
+    text = said("fence", "node/node-a", "--snapshot", file)
     assert f"detaches 1 volume: {volume}" in text
     named = "data of default/pod1" if name == "s11p.json" else volume
     backend = SOURCES[source][1] if source else "iSCSI"
@@ -157,35 +154,33 @@ def test_fence_detaches_volumes_that_have_no_volume_attachment(name: str, source
 
 @pytest.mark.parametrize("name", ["s11p.json", "s13p.json", "s13ebs.json"])
 def test_pod_waiting_for_silent_node_points_to_it(name: str) -> None:
-    text = " ".join(run("explain", "pod/pod2", "--snapshot", str(FIELD / name)).out.split())
+    text = said("explain", "pod/pod2", "--snapshot", str(FIELD / name))
     partitions, fence = text.index("kubectl qos partitions"), text.index("kubectl qos fence node/node-a")
     assert partitions < fence < text.index("kubectl qos explain node/node-b")
 
 
 @pytest.mark.parametrize("name", ["s13p.json", "s13ebs.json"])
 def test_partitions_counts_waiting_pod_after_deletion(name: str) -> None:
-    text = " ".join(run("partitions", "--snapshot", str(FIELD / name)).out.split())
+    text = said("partitions", "--snapshot", str(FIELD / name))
     assert "Silent since 21:50:00 UTC: 1 pod elsewhere waits for a volume still attached to it." in text
     assert "default/pod2 elsewhere: waits for its volume c, still attached here" in text
     assert "kubectl qos explain pod/pod2 -n default" in text
-    [node] = json.loads(run("partitions", "--snapshot", str(FIELD / name), "-o", "json").out)["nodes"]
+    [node] = data("partitions", "--snapshot", str(FIELD / name))["nodes"]
     assert [held["waiting"] for held in node["attachments"]] == [["default/pod2"]]
-    report = " ".join(run("report", "--snapshot", str(FIELD / name)).out.split())
-    assert "1 pod elsewhere waits for a volume still attached to it" in report
+    assert "1 pod elsewhere waits for a volume still attached to it" in said("report", "--snapshot", str(FIELD / name))
 
 
 def test_volume_that_is_not_in_use_is_detached_at_once(tmp_path: Path) -> None:
     file, _ = of_silent_node(tmp_path, "s13p.json", in_use=False)
-    text = " ".join(run("partitions", "--snapshot", file).out.split())
+    text = said("partitions", "--snapshot", file)
     assert "1 volume detached once the pod objects are gone: status.volumesInUse does not list it" in text
 
 
 def test_fence_is_complete_only_without_volumes_in_status(tmp_path: Path) -> None:
     file, volume = of_silent_node(tmp_path, "s13p.json", declared=True)
-    text = " ".join(run("partitions", "--snapshot", file).out.split())
+    text = said("partitions", "--snapshot", file)
     assert "1 volume still has to be detached; no further action is needed." in text
-    assert "Nothing is left to remove" not in text
-    assert "kubectl qos fence node/node-a" in text
+    check_texts(text, "kubectl qos fence node/node-a", "Nothing is left to remove")
     fenced = run("fence", "node/node-a", "--snapshot", file, "-o", "json")
     report = json.loads(fenced.out)
     assert (report["outcome"], report["left"]["attachments"]) == ("UnderWay", [volume])
@@ -199,7 +194,7 @@ def test_empty_rest_is_uncertain_without_attachments(tmp_path: Path) -> None:
         if item["kind"] == "Node":
             item["status"] |= {"volumesAttached": [], "volumesInUse": []}
     Path(file).write_text(json.dumps(cluster))
-    text = " ".join(run("fence", "node/node-a", "--snapshot", file).out.split())
+    text = said("fence", "node/node-a", "--snapshot", file)
     assert "nothing is left to remove. Not certain: no volumeattachments.storage.k8s.io in the file" in text
 
 
@@ -240,9 +235,7 @@ def test_waiting_pod_points_to_volume_holder(tmp_path: Path) -> None:
     node, lease = (item for item in items if item["metadata"]["name"] == "node-a")
     node["spec"], node["status"]["conditions"][0]["status"] = {}, "True"
     lease["spec"]["renewTime"] = "2026-11-27T22:00:00Z"
-    file = tmp_path / "answers.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    text = " ".join(run("explain", "pod/pod2", "--snapshot", str(file)).out.split())
+    file = write_list(tmp_path / "answers.json", items)
+    text = said("explain", "pod/pod2", "--snapshot", file)
     assert "the kubelet of node-a has to stop pod1" in text
-    assert "Next kubectl qos explain pod/pod1 -n default" in text
-    assert "kubectl qos fence" not in text
+    check_texts(text, "Next kubectl qos explain pod/pod1 -n default", "kubectl qos fence")

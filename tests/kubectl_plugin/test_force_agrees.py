@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +12,8 @@ from typing import Any, Final
 import pytest
 
 from cluster_io.demo import demo_objects
+from tests.kubectl_plugin.answers import check_texts, data, said, write_list
+from tests.kubectl_plugin.edits import find
 from tests.kubectl_plugin.running import run
 from tests.kubectl_plugin.scripted import TAKEN, change
 
@@ -58,7 +61,7 @@ def test_F1_explain_and_delete_agree_on_every_pod_of_the_demo() -> None:
 
 @pytest.mark.parametrize("wide", [False, True], ids=["default", "wide"])
 def test_F1_explain_and_delete_use_the_same_words(*, wide: bool) -> None:
-    said = set()
+    shown = set()
     for namespace, name in OF_EACH_OWNER:
         section = _force_section(_explained(namespace, name, "--demo", *(["-o", "wide"] if wide else [])))
         # The default page leaves it out if Stops shows it: no process runs, or a delete stops nothing.
@@ -66,9 +69,9 @@ def test_F1_explain_and_delete_use_the_same_words(*, wide: bool) -> None:
             continue
         lead = _first_words(_looked_at(namespace, name, "--demo")["verdict"]["text"])
         assert _first_words(section) == lead, name
-        said.add(lead)
+        shown.add(lead)
     always = {"safe", "no promise is broken", "not safe", "not safe yet"}
-    assert said == always | ({"it stops nothing"} if wide else set())
+    assert shown == always | ({"it stops nothing"} if wide else set())
 
 
 def test_F2_force_deletion_without_confirm_deletes_nothing() -> None:
@@ -107,15 +110,14 @@ def test_F2_preview_shows_that_a_finalizer_keeps_the_object() -> None:
 def test_F1_three_commands_agree_on_replaced_pod() -> None:
     lost = {pod["name"]: pod for pod in _partitions() if pod["owner"]["kind"] == "ReplicaSet"}
     assert len(lost) == 3
-    listed = " ".join(run("partitions", "--demo").out.split())
+    listed = said("partitions", "--demo")
     for name, pod in lost.items():
         another = f"ReplicaSet {pod['owner']['name']} has another instead"
         still = f"{another}, and this one may still run"
         assert still in listed
         words = f"pod/{name}", "-n", pod["namespace"], "--demo"
-        deletion = " ".join(run("delete", *words, "--grace-period=0").out.split())
-        assert f"so its processes may still run, and {another}." in deletion
-        assert f"Owner {still}" in deletion
+        deletion = said("delete", *words, "--grace-period=0")
+        check_texts(deletion, (f"so its processes may still run, and {another}.", f"Owner {still}"))
         assert still in " ".join(_explained(pod["namespace"], name, "--demo", "-o", "wide").split())
 
 
@@ -129,16 +131,12 @@ def test_F5_partitions_and_delete_agree_on_silent_node() -> None:
     assert _force_section(run("fence", "node-c3", "--demo").out) == none
 
 
-def _of_three_kinds(entry: dict[str, Any]) -> None:
-    """On the silent node, one pod has ended and one is static."""
-    if entry["kind"] == "Pod" and entry["metadata"]["name"] == "web-wkmm8tk5p-m7lqd":
-        entry["status"]["phase"] = "Succeeded"
-    if entry["kind"] == "Pod" and entry["metadata"]["name"] == "net-agent-f7j29":
-        entry["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "abc"}
-
-
 def test_F5_partitions_separates_safe_pods(tmp_path: Path) -> None:
-    source = _on(tmp_path, _of_three_kinds)
+    """On the silent node, one pod has ended and one is static."""
+    objects = demo_objects()
+    find(objects, "Pod/web-wkmm8tk5p-m7lqd")["status"]["phase"] = "Succeeded"
+    find(objects, "Pod/net-agent-f7j29")["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "abc"}
+    source = _on(tmp_path, objects)
     assert _force_section(run("partitions", *source).out) == (
         "1 of 9 pods is safe: shop/web-wkmm8tk5p-m7lqd"
         " not the others until the machine is off: then fence node-c3"
@@ -147,53 +145,42 @@ def test_F5_partitions_separates_safe_pods(tmp_path: Path) -> None:
         " kube-system/csi-block-node-52bfn, kube-system/kube-proxy-trmb5 and 1 more"
     )
     for namespace, name in (("shop", "web-wkmm8tk5p-m7lqd"), ("kube-system", "net-agent-f7j29")):
-        lead = _first_words(_looked_at(namespace, name, *source)["verdict"]["text"])
-        assert lead in {"safe", "it stops nothing"}
+        assert _first_words(_looked_at(namespace, name, *source)["verdict"]["text"]) in {"safe", "it stops nothing"}
 
 
 def test_F1_replacement_of_terminating_pod_stays_open(tmp_path: Path) -> None:
     """A rollout or a smaller number of replicas may have deleted it."""
-
-    def deleted(entry: dict[str, Any]) -> None:
-        if entry["kind"] == "Pod" and entry["metadata"]["name"] == "checkout-mv9cgvs6p-m2n4z":
-            entry["metadata"] |= {"deletionTimestamp": "2026-10-17T03:11:20Z", "deletionGracePeriodSeconds": 30}
-
-    source = _on(tmp_path, deleted)
-    page = run("delete", "pod/checkout-mv9cgvs6p-m2n4z", "-n", "shop", "--grace-period=0", *source).out
-    assert "ReplicaSet checkout-mv9cgvs6p may start a replacement" in " ".join(page.split())
+    objects, name = demo_objects(), "checkout-mv9cgvs6p-m2n4z"
+    deleted = {"deletionTimestamp": "2026-10-17T03:11:20Z", "deletionGracePeriodSeconds": 30}
+    find(objects, f"Pod/{name}")["metadata"] |= deleted
+    page = said("delete", f"pod/{name}", "-n", "shop", "--grace-period=0", *_on(tmp_path, objects))
+    assert "ReplicaSet checkout-mv9cgvs6p may start a replacement" in page
 
 
 def _partitions() -> list[dict[str, Any]]:
-    pods: list[dict[str, Any]] = json.loads(run("partitions", "--demo", "-o", "json").out)["nodes"][0]["pods"]
+    pods: list[dict[str, Any]] = data("partitions", "--demo")["nodes"][0]["pods"]
     return pods
 
 
-def _on(folder: Path, change: Any) -> tuple[str, str]:
-    objects = demo_objects()
-    for entry in objects:
-        change(entry)
-    file = folder / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), encoding="utf-8")
-    return "--snapshot", str(file)
+def _on(folder: Path, objects: Sequence[Any]) -> tuple[str, str]:
+    return "--snapshot", write_list(folder / "cluster.json", objects)
 
 
-def _virtual(entry: dict[str, Any]) -> None:
+def _virtual(objects: Sequence[Any]) -> None:
     """``db-0`` is on a virtual kubelet."""
-    if entry["kind"] == "Node" and entry["metadata"]["name"] == "node-b2":
-        entry["spec"]["taints"] = [{"key": "virtual-kubelet.io/provider", "value": "x", "effect": "NoSchedule"}]
+    taint = {"key": "virtual-kubelet.io/provider", "value": "x", "effect": "NoSchedule"}
+    find(objects, "Node/node-b2")["spec"]["taints"] = [taint]
 
 
-def _replaced(entry: dict[str, Any]) -> None:
+def _replaced(objects: Sequence[Any]) -> None:
     """``db-0`` belongs to a ReplicaSet: its volume decides, because nothing keeps a second writer off."""
-    if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0":
-        entry["metadata"]["ownerReferences"][0] |= {"kind": "ReplicaSet", "name": "db-7"}
+    find(objects, "Pod/db-0")["metadata"]["ownerReferences"][0] |= {"kind": "ReplicaSet", "name": "db-7"}
 
 
-def _ended(entry: dict[str, Any]) -> None:
+def _ended(objects: Sequence[Any]) -> None:
     """All containers of ``db-0`` have ended, and its phase does not say so yet."""
-    if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0":
-        for status in entry["status"]["containerStatuses"]:
-            status["state"] = {"terminated": {"exitCode": 1, "reason": "Error"}}
+    for status in find(objects, "Pod/db-0")["status"]["containerStatuses"]:
+        status["state"] = {"terminated": {"exitCode": 1, "reason": "Error"}}
 
 
 @pytest.mark.parametrize(
@@ -209,18 +196,19 @@ def _ended(entry: dict[str, Any]) -> None:
     ],
 )
 def test_F1_commands_agree_on_cases_outside_the_demo(change: Any, safety: str, section: str, tmp_path: Path) -> None:
-    source = _on(tmp_path, change)
+    change(objects := demo_objects())
+    source = _on(tmp_path, objects)
     report = _looked_at("shop", "db-0", *source)
     assert report["stakes"]["safety"] == safety
     assert json.loads(_explained("shop", "db-0", *source, "-o", "json"))["forceSafety"] == safety
-    said = _force_section(_explained("shop", "db-0", *source))
-    assert said.startswith(section)
-    assert _first_words(said) == _first_words(report["verdict"]["text"])
+    shown = _force_section(_explained("shop", "db-0", *source))
+    assert shown.startswith(section)
+    assert _first_words(shown) == _first_words(report["verdict"]["text"])
 
 
 def test_F1_volumes_that_were_not_read_are_not_mentioned(tmp_path: Path) -> None:
     """A list reads no claims: pods that depend on them stay open, the others are judged."""
-    source = _on(tmp_path, _replaced)
-    listed = json.loads(run("explain", "pods", "-n", "shop", *source, "-o", "json").out)["items"]
+    _replaced(objects := demo_objects())
+    listed = data("explain", "pods", "-n", "shop", *_on(tmp_path, objects))["items"]
     safety = {entry["name"]: entry["forceSafety"] for entry in listed}
     assert (safety["db-0"], safety["db-1"], safety["price-feed"]) == (None, "NotSafeYet", "NoPromiseBroken")

@@ -2,54 +2,45 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from tests.kubectl_plugin.answers import data
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.kubectl_plugin.test_field_cases import FIELD
+from tests.objects import raw_node, raw_object, raw_owner, raw_pod
 
 Json = dict[str, Any]
-LEASE: Final[Json] = {
-    "apiVersion": "coordination.k8s.io/v1",
-    "kind": "Lease",
-    "metadata": {"name": "n1", "namespace": "kube-node-lease"},
-    "spec": {"renewTime": "2026-08-02T11:00:00.000000Z", "leaseDurationSeconds": 40},
-}
-NODE: Final[Json] = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"conditions": []}}
+LEASE: Final = raw_object(
+    "Lease",
+    "n1",
+    "kube-node-lease",
+    spec={"renewTime": "2026-08-02T11:00:00.000000Z", "leaseDurationSeconds": 40},
+)
+NODE: Final = raw_node("n1", conditions=[])
 
 
-def pod(deleted: str = "2026-08-02T10:00:00Z", **meta: Any) -> Json:
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "nightly", "uid": "job-1", "controller": True}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": "nightly-x",
-            "namespace": "etl",
-            "uid": "pod-1",
-            "creationTimestamp": "2026-08-02T09:00:00Z",
-            "deletionTimestamp": deleted,
-            "deletionGracePeriodSeconds": 0,
-            "finalizers": ["batch.kubernetes.io/job-tracking"],
-            "ownerReferences": [owner],
-            **meta,
-        },
-        "spec": {"nodeName": "n1", "containers": [{"name": "app", "image": "etl:1"}]},
-        "status": {"phase": "Succeeded"},
+def kept(deleted: str = "2026-08-02T10:00:00Z", **meta: Any) -> Json:
+    """A pod of a Job that has ended and is being deleted."""
+    own = {
+        "creationTimestamp": "2026-08-02T09:00:00Z",
+        "deletionTimestamp": deleted,
+        "deletionGracePeriodSeconds": 0,
+        "finalizers": ["batch.kubernetes.io/job-tracking"],
+        "ownerReferences": [raw_owner("Job", "nightly", "job-1")],
     }
+    return raw_pod("nightly-x", "etl", uid="p", metadata=own | meta, nodeName="n1", status={"phase": "Succeeded"})
 
 
 def job(uid: str) -> Json:
-    meta = {"name": "nightly", "namespace": "etl", "uid": uid}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": {"template": {"spec": {}}}}
+    return raw_object("Job", "nightly", "etl", metadata={"uid": uid}, spec={"template": {"spec": {}}})
 
 
 def explained(file: str, name: str, namespace: str) -> tuple[str, Any]:
     words = ("explain", f"pod/{name}", "-n", namespace, "--snapshot", file)
-    return " ".join(run(*words).out.partition("\n\n")[0].split()), json.loads(run(*words, "-o", "json").out)["tracking"]
+    return " ".join(run(*words).out.partition("\n\n")[0].split()), data(*words)["tracking"]
 
 
 def test_field_job_that_the_file_lacks() -> None:
@@ -65,11 +56,11 @@ REMOVE: Final = "no Job counts the pod. Remove the finalizer (kubectl patch pod)
 @pytest.mark.parametrize(
     ("objects", "said", "exists"),
     [
-        ([pod()], f"its Job nightly does not exist: {REMOVE}", False),
-        ([pod(), job("job-2")], f"its Job nightly does not exist: {REMOVE}", False),
-        ([pod(ownerReferences=[])], f"it has no Job: {REMOVE}", False),
-        ([pod(), job("job-1")], "Job nightly exists: do not remove it by hand", True),
-        ([pod(deleted="2026-08-02T10:59:50Z")], "until the Job controller removes it.", False),
+        ([kept()], f"its Job nightly does not exist: {REMOVE}", False),
+        ([kept(), job("job-2")], f"its Job nightly does not exist: {REMOVE}", False),
+        ([kept(ownerReferences=[])], f"it has no Job: {REMOVE}", False),
+        ([kept(), job("job-1")], "Job nightly exists: do not remove it by hand", True),
+        ([kept(deleted="2026-08-02T10:59:50Z")], "until the Job controller removes it.", False),
     ],
 )
 def test_job_of_a_kept_pod(objects: list[Json], said: str, exists: bool, tmp_path: Path) -> None:
@@ -88,15 +79,15 @@ def test_job_of_a_kept_pod(objects: list[Json], said: str, exists: bool, tmp_pat
     ],
 )
 def test_other_reasons_why_a_pod_remains(meta: Json, tmp_path: Path) -> None:
-    file = write_cluster(tmp_path / "cluster.json", [NODE, LEASE, pod(**meta)])
+    file = write_cluster(tmp_path / "cluster.json", [NODE, LEASE, kept(**meta)])
     assert explained(file, "nightly-x", "etl")[1] is None
 
 
 @pytest.mark.parametrize("exists", [True, False])
 def test_other_finalizer_does_not_hide_the_remedy(tmp_path: Path, exists: bool) -> None:
     """The patch that removes all finalizers is not offered: the other finalizer has another owner."""
-    kept = pod(finalizers=["batch.kubernetes.io/job-tracking", "example.com/bill"])
-    file = write_cluster(tmp_path / "c.json", [NODE, LEASE, kept, *([job("job-1")] if exists else [])])
+    both = kept(finalizers=["batch.kubernetes.io/job-tracking", "example.com/bill"])
+    file = write_cluster(tmp_path / "c.json", [NODE, LEASE, both, *([job("job-1")] if exists else [])])
     page, tracking = explained(file, "nightly-x", "etl")
     assert tracking == {"job": "nightly", "exists": exists}
     name = "finalizer batch.kubernetes.io/job-tracking"

@@ -13,7 +13,7 @@ import pytest
 
 from cluster_io.in_memory import MemorySource
 from kubectl_plugin import cli
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.answers import check_texts, said
 from tests.objects import raw_condition, raw_node, raw_pod
 from tests.tree import ROOT
 
@@ -33,7 +33,7 @@ def _page(folder: Path, change: Callable[[Json], None], *words: str) -> str:
         change(one)
     file = folder / "cluster.json"
     file.write_text(json.dumps(cluster))
-    return " ".join(run(*words, "--snapshot", str(file)).out.split())
+    return said(*words, "--snapshot", str(file))
 
 
 def _shut_down(one: Json) -> None:
@@ -70,9 +70,7 @@ def test_F5_answering_node_is_not_called_off(tmp_path: Path) -> None:
 
 
 def test_F5_taint_is_explained() -> None:
-    page = " ".join(run("why", SHUTDOWN).out.split())
-    assert "its cloud provider said that the machine is shut down" in page
-    assert "fence the node" in page
+    check_texts(said("why", SHUTDOWN), ("its cloud provider said that the machine is shut down", "fence the node"))
 
 
 def _folder(source: Json, *nodes: str) -> Callable[[Json], None]:
@@ -92,7 +90,7 @@ BOUND: Final = "the next pod stays Pending: volume data (local, ReadWriteOnce) i
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (("partitions",), f"neither scales nor rolls out; {BOUND}"),
         (("fence", "node/node-a"), f"neither scales nor rolls out; {BOUND}"),
@@ -100,12 +98,11 @@ BOUND: Final = "the next pod stays Pending: volume data (local, ReadWriteOnce) i
         (("explain", "pod/pet-2"), BOUND),
     ],
 )
-def test_F5_next_pod_waits_for_the_node_of_a_local_volume(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+def test_F5_next_pod_waits_for_the_node_of_a_local_volume(tmp_path: Path, words: tuple[str, ...], text: str) -> None:
     page = _page(tmp_path, _folder({"local": {"path": "/disk"}}, "node-a"), *words)
-    assert said in page
+    assert text in page
     assert "second writer off" not in page.replace("here nothing keeps a second writer off", "")
-    assert "both would write" not in page
-    assert "may start a second" not in page
+    check_texts(page, (), ("both would write", "may start a second"))
     if words[0] in {"partitions", "fence"}:
         first = "default/pet-2: the next one stays Pending until node-a is back, or the claim is deleted"
         assert f"{first} and its data with it" in page.partition("NodeDown")[0]
@@ -172,8 +169,7 @@ def test_pod_pending_for_local_volume_of_silent_node(words: tuple[str, ...], tmp
 
 def test_pending_pods_are_counted(tmp_path: Path) -> None:
     assert "1 pod stays Pending for a volume only on it." in _page(tmp_path, _pending("node-a"), "partitions")
-    report = _page(tmp_path, _pending("node-a"), "report")
-    assert "1 pod stays Pending for a volume only on it." in report
+    assert "1 pod stays Pending for a volume only on it." in _page(tmp_path, _pending("node-a"), "report")
 
 
 def test_pending_pods_without_volumes_in_the_file_are_unknown(tmp_path: Path) -> None:
@@ -184,8 +180,7 @@ def test_pending_pods_without_volumes_in_the_file_are_unknown(tmp_path: Path) ->
         if one["kind"] == "PersistentVolume":
             one |= {"kind": "ConfigMap", "apiVersion": "v1"}
 
-    page = _page(tmp_path, lacking, "partitions")
-    assert "persistentvolumes" in page.partition("Unknown")[2]
+    assert "persistentvolumes" in _page(tmp_path, lacking, "partitions").partition("Unknown")[2]
 
 
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
@@ -198,8 +193,8 @@ def test_deleted_node_is_found_on_live_cluster(phase: str, monkeypatch: pytest.M
     source = MemorySource([there, *pods, waits], description="the cluster", now=now)
     monkeypatch.setattr(source, "side_by_side", True, raising=False)
     monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
-    said = " ".join(run("partitions").out.split())
-    assert ("node/n2" in said) is (phase == "Running")
-    assert ("Gone since an unknown time (no Node object)" in said) is (phase == "Running")
-    assert ("All nodes answer." in said) is (phase != "Running")
-    assert "n1" not in said
+    text = said("partitions")
+    assert ("node/n2" in text) is (phase == "Running")
+    assert ("Gone since an unknown time (no Node object)" in text) is (phase == "Running")
+    assert ("All nodes answer." in text) is (phase != "Running")
+    assert "n1" not in text

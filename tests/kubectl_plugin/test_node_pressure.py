@@ -18,6 +18,7 @@ from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.views.node.node_pressure import node_pressure_page
 from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.usage import UsageSource
+from tests.kubectl_plugin.answers import check_texts, data, said
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 from tests.tree import ROOT
@@ -50,9 +51,8 @@ def _metrics(name: str, memory: str) -> dict[str, Any]:
 
 
 def _on(tmp_path: Path, objects: Sequence[Mapping[str, Any]], *arguments: str) -> Ran:
-    snapshot = tmp_path / "snapshot.json"
-    write_cluster(snapshot, [NODE, *objects])
-    return run(*arguments, "--snapshot", str(snapshot))
+    snapshot = write_cluster(tmp_path / "snapshot.json", [NODE, *objects])
+    return run(*arguments, "--snapshot", snapshot)
 
 
 def _flat(ran: Ran) -> str:
@@ -68,7 +68,7 @@ def test_node_by_any_of_its_names(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "text"),
     [
         pytest.param(["node-a7"], 3, 'nodes "node-a7" not found\nDid you mean node/node-a', id="unknown"),
         pytest.param(
@@ -82,10 +82,10 @@ def test_node_by_any_of_its_names(words: list[str]) -> None:
         ),
     ],
 )
-def test_targets_that_are_not_nodes(words: list[str], code: int, said: str) -> None:
+def test_targets_that_are_not_nodes(words: list[str], code: int, text: str) -> None:
     ran = run("node", *words, "--demo")
     assert ran.code == code
-    assert said in ran.err
+    assert text in ran.err
 
 
 @pytest.mark.parametrize("words", [["node", "node-a2"], ["explain", "node/node-a2"]])
@@ -115,7 +115,7 @@ def test_report_fits_its_schema(name: str, form: str) -> None:
 
 
 def test_several_nodes_are_a_list() -> None:
-    printed = json.loads(run("node", "node-a1", "node-b2", "--demo", "-o", "json").out)
+    printed = data("node", "node-a1", "node-b2", "--demo")
     assert printed["kind"] == "List"
     assert [item["name"] for item in printed["items"]] == ["node-a1", "node-b2"]
 
@@ -169,7 +169,7 @@ def test_measured_signal_heads_its_column(source: UsageSource, swap: int, headin
 
 
 def test_Q3_numbers_of_the_demo_add_up() -> None:
-    printed = json.loads(run("node", "node-a1", "--demo", "-o", "json").out)
+    printed = data("node", "node-a1", "--demo")
     machine = printed["oom"][0]
     assert machine["scope"] == "Global"
     assert [place["rank"] for place in machine["places"]] == list(range(1, len(machine["places"]) + 1))
@@ -184,24 +184,23 @@ def test_Q3_numbers_of_the_demo_add_up() -> None:
 
 
 def test_Q6_no_eviction_order_without_usage(tmp_path: Path) -> None:
-    said = _flat(_on(tmp_path, [_pod("web", "1Gi"), _pod("batch")], "node", "n1"))
-    assert "Usage is unknown, so neither order is certain." in said
-    assert "Kernel OOM order by oom_score_adj only: usage is unknown" in said
-    assert "Eviction order for" not in said
-    assert "pods above their requests are evicted first, then by priority" in said
-    assert "usage of n1 is unknown: not in snapshot" in said
+    text = _flat(_on(tmp_path, [_pod("web", "1Gi"), _pod("batch")], "node", "n1"))
+    assert "Usage is unknown, so neither order is certain." in text
+    assert "Kernel OOM order by oom_score_adj only: usage is unknown" in text
+    check_texts(text, "pods above their requests are evicted first, then by priority", "Eviction order for")
+    assert "usage of n1 is unknown: not in snapshot" in text
 
 
 def test_Q3_Q6_metrics_replace_usage_and_are_named(tmp_path: Path) -> None:
     objects = [_pod("web", "1Gi"), _pod("batch"), NODE_METRICS, _metrics("web", "2Gi"), _metrics("batch", "100Mi")]
-    said = _flat(_on(tmp_path, objects, "node", "n1"))
-    assert "Measured by the metrics API: working sets, which include file cache" in said
+    text = _flat(_on(tmp_path, objects, "node", "n1"))
+    assert "Measured by the metrics API: working sets, which include file cache" in text
     # 875 + 250 is more than 1000 + 12.
     assert (
         "the kernel kills container app of default/web first; if usage grows slowly, the kubelet evicts that pod"
-        in said
+        in text
     )
-    assert "memory.available < 100Mi: Kubernetes' default, the kubelet's own was not read" in said
+    assert "memory.available < 100Mi: Kubernetes' default, the kubelet's own was not read" in text
     place = _flat(_on(tmp_path, objects, "explain", "pod/batch", "-n", "default", "-o", "wide"))
     assert (
         "2nd of 2 containers that the kernel kills if n1 runs out: app, 1012 = 12 + 1000; after default/web app"
@@ -229,9 +228,8 @@ def test_Q6_met_threshold_comes_first(tmp_path: Path) -> None:
 def test_Q6_node_of_critical_pods_alone(tmp_path: Path) -> None:
     full = {**NODE_METRICS, "usage": {"memory": "8150Mi"}}
     critical = _pod("etcd", priority=2_000_001_000)
-    said = _flat(_on(tmp_path, [critical, full, _metrics("etcd", "2Gi")], "node", "n1"))
-    assert "no evictable pod is known" in said
-    assert "1 critical: never evicted" in said
+    text = _flat(_on(tmp_path, [critical, full, _metrics("etcd", "2Gi")], "node", "n1"))
+    check_texts(text, ("no evictable pod is known", "1 critical: never evicted"))
     assert "the kubelet never evicts it: it is critical" in _flat(
         _on(tmp_path, [critical, full, _metrics("etcd", "2Gi")], "explain", "pod/etcd", "-n", "default", "-o", "wide")
     )
@@ -250,15 +248,15 @@ def test_Q6_reason_compares_pods_that_are_shown(name: str) -> None:
 
 def test_Q3_kube_proxy_has_the_score_that_it_writes_everywhere() -> None:
     snapshot = ("--snapshot", str(FIELD / "c05.json"))
-    said = " ".join(run("node", "kind-worker", *snapshot, "-o", "wide").out.split())
-    assert "4 -999 1 kube-system/kube-proxy-kind-worker main, BestEffort, writes its adj itself" in said
-    assert "kube-proxy writes its adj itself: -999 over the kubelet's -997 (its default, unless --oom-score-adj" in said
+    text = said("node", "kind-worker", *snapshot, "-o", "wide")
+    assert "4 -999 1 kube-system/kube-proxy-kind-worker main, BestEffort, writes its adj itself" in text
+    assert "kube-proxy writes its adj itself: -999 over the kubelet's -997 (its default, unless --oom-score-adj" in text
     asked = ("explain", "pod/kube-proxy-kind-worker", "-n", "kube-system", *snapshot)
-    assert "OOM score -999; kill order 4th of 4" in " ".join(run(*asked).out.split())
-    said = " ".join(run(*asked, "-o", "wide").out.split())
-    assert "recognised by its DaemonSet); the kubelet sets -997: class system-node-critical" in said
-    assert "main, -999; after kube-system/kindnet-kind-worker main (-997: higher adj)" in said
-    report = json.loads(run("report", "-A", *snapshot, "-o", "json").out)
+    assert "OOM score -999; kill order 4th of 4" in said(*asked)
+    text = said(*asked, "-o", "wide")
+    assert "recognised by its DaemonSet); the kubelet sets -997: class system-node-critical" in text
+    assert "main, -999; after kube-system/kindnet-kind-worker main (-997: higher adj)" in text
+    report = data("report", "-A", *snapshot)
     scores = {entry["name"]: entry["oomScoreAdj"] for entry in report["pods"]}
     assert (scores["kube-proxy-kind-worker"], scores["kindnet-kind-worker"]) == (-999, -997)
 
@@ -270,10 +268,10 @@ def test_Q3_equal_kube_proxy_scores_are_shown_once(tmp_path: Path) -> None:
     twin["metadata"] |= {"name": "kube-proxy-twin", "uid": "twin"}
     file = tmp_path / "twins.json"
     file.write_text(json.dumps({**snapshot, "items": [*snapshot["items"], twin]}))
-    said = " ".join(run("node", "kind-worker", "--snapshot", str(file), "-o", "wide").out.split())
+    text = said("node", "kind-worker", "--snapshot", str(file), "-o", "wide")
     # In the order of the machine and in that of all pods.
-    assert said.count("BestEffort, writes its adj itself") == 4
-    assert said.count("kube-proxy writes its adj itself: -999 over the kubelet's -997") == 1
+    assert text.count("BestEffort, writes its adj itself") == 4
+    assert text.count("kube-proxy writes its adj itself: -999 over the kubelet's -997") == 1
 
 
 def test_Q5_wide_page_has_the_tree_of_cgroups() -> None:
@@ -286,9 +284,9 @@ def test_Q5_wide_page_has_the_tree_of_cgroups() -> None:
         "         1          2         max      pod00b33071-a957-5038-a69f-99f3f64a65a1",
         "                                   default/highover",
     ]
-    said = " ".join(" ".join(lines).split())
-    assert 'assumed: enforceNodeAllocatable has "pods", cgroupRoot is empty, memory.max of all pods is' in said
-    assert said.count("cgroupfs driver: /kubepods/burstable/pod<uid>") == 1
+    text = " ".join(" ".join(lines).split())
+    assert 'assumed: enforceNodeAllocatable has "pods", cgroupRoot is empty, memory.max of all pods is' in text
+    assert text.count("cgroupfs driver: /kubepods/burstable/pod<uid>") == 1
     assert "Cgroups" not in run("node", "n1", *snapshot).out
 
 
@@ -309,8 +307,7 @@ def test_Q5_json_has_the_same_pod_cgroups_as_explain(tmp_path: Path) -> None:
 
 
 def test_node_without_pods(tmp_path: Path) -> None:
-    said = _flat(_on(tmp_path, [], "node", "n1"))
-    assert "Pods 0 of 110" in said
+    assert "Pods 0 of 110" in _flat(_on(tmp_path, [], "node", "n1"))
 
 
 def test_hostile_names_reach_no_command(tmp_path: Path) -> None:
@@ -320,9 +317,9 @@ def test_hostile_names_reach_no_command(tmp_path: Path) -> None:
 
 
 def test_list_of_pods_has_the_available_usage() -> None:
-    printed = json.loads(run("explain", "pods", "-n", "shop", "--demo", "-o", "json").out)
+    printed = data("explain", "pods", "-n", "shop", "--demo")
     listed = {item["name"]: item["pressure"] for item in printed["items"]}
-    named = json.loads(run("explain", "pod/db-0", "-n", "shop", "--demo", "-o", "json").out)
+    named = data("explain", "pod/db-0", "-n", "shop", "--demo")
     assert [entry["assumption"] for entry in named["pressure"]] == ["Measured"]
     assert listed["db-0"] == named["pressure"]
 
@@ -342,16 +339,15 @@ def test_Q3_Q6_manifest_on_node_shows_both_orders(tmp_path: Path) -> None:
     assert requests["evictions"][0]["place"]["rank"] > limits["evictions"][0]["place"]["rank"] == 1
     brief = ("explain", "-f", str(manifest), "--on", "node-a1", "--demo", "--no-placement")
     assert "using all that it may: kill order 1st of 21 containers, eviction 1st of " in _flat(run(*brief))
-    said = _flat(run(*brief, "-o", "wide"))
-    assert "using what it requests: " in said
-    assert "using all that it may: 1st of 21 containers that the kernel kills if node-a1 runs out" in said
+    text = _flat(run(*brief, "-o", "wide"))
+    assert "using what it requests: " in text
+    assert "using all that it may: 1st of 21 containers that the kernel kills if node-a1 runs out" in text
 
 
 def test_likely_node_is_used_with_placement() -> None:
-    printed = json.loads(run("explain", "-f", MANIFEST, "--placement", "--demo", "-o", "json").out)
+    printed = data("explain", "-f", MANIFEST, "--placement", "--demo")
     assert {entry["node"] for entry in printed["pressure"]} == {printed["placement"]["best"][0]}
-    plain = json.loads(run("explain", "-f", MANIFEST, "--demo", "-o", "json").out)
-    assert plain["pressure"] == []
+    assert data("explain", "-f", MANIFEST, "--demo")["pressure"] == []
 
 
 def test_on_an_unknown_node() -> None:
@@ -375,8 +371,8 @@ def test_Q2_child_kill_differs_from_main_process_kill(tmp_path: Path) -> None:
 
 
 def test_Q2_score_kept_after_resize_is_shown() -> None:
-    said = _flat(run("explain", "pod/feature-store-0", "-n", "ml", "--demo", "-o", "wide"))
-    assert "oom_score_adj stays as it was when the container started, until it restarts" in said
+    text = _flat(run("explain", "pod/feature-store-0", "-n", "ml", "--demo", "-o", "wide"))
+    assert "oom_score_adj stays as it was when the container started, until it restarts" in text
 
 
 SHORT = raw_node(
@@ -389,9 +385,8 @@ SAID = "MemoryPressure: its kubelet evicts pods, or did in the last 5 min (evict
 
 
 def _short(tmp_path: Path, objects: Sequence[Mapping[str, Any]], *arguments: str) -> Ran:
-    snapshot = tmp_path / "short.json"
-    write_cluster(snapshot, [SHORT, *objects])
-    return run(*arguments, "--snapshot", str(snapshot))
+    snapshot = write_cluster(tmp_path / "short.json", [SHORT, *objects])
+    return run(*arguments, "--snapshot", snapshot)
 
 
 @pytest.mark.parametrize("words", [("node", "n1"), ("explain", "node/n1")])
@@ -428,14 +423,14 @@ def test_Q3_report_counts_a_node_under_pressure_without_usage(tmp_path: Path) ->
 
 
 def test_kubelet_terms_are_explained() -> None:
-    said = " ".join(run("node", "node-a1", "--demo").out.split())
-    assert "daemons use 6.9Gi; 1.5Gi is reserved for them: the other 5.4Gi is taken from the pods' room" in said
-    assert "points = 1000 x usage / the node's 31.3Gi + oom_score_adj (adj); the highest is killed first" in said
-    assert said.count("allocatableMemory.available: memory.available for pods") == 1
+    text = said("node", "node-a1", "--demo")
+    assert "daemons use 6.9Gi; 1.5Gi is reserved for them: the other 5.4Gi is taken from the pods' room" in text
+    assert "points = 1000 x usage / the node's 31.3Gi + oom_score_adj (adj); the highest is killed first" in text
+    assert text.count("allocatableMemory.available: memory.available for pods") == 1
 
 
 def test_unknown_usage_names_its_node() -> None:
-    said = " ".join(run("explain", "pod/image-resizer-t7fpjd79c-t6pxj", "-n", "shop", "--demo").out.split())
-    assert "usage of node-b4 is unknown: not in the demo cluster (-o wide)" in said
-    said = " ".join(run("explain", "pod/db-1", "-n", "shop", "--demo").out.split())
-    assert "usage of node-c3 is unknown: the node is not ready, so its kubelet was not asked" in said
+    text = said("explain", "pod/image-resizer-t7fpjd79c-t6pxj", "-n", "shop", "--demo")
+    assert "usage of node-b4 is unknown: not in the demo cluster (-o wide)" in text
+    text = said("explain", "pod/db-1", "-n", "shop", "--demo")
+    assert "usage of node-c3 is unknown: the node is not ready, so its kubelet was not asked" in text

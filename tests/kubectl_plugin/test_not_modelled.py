@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane.client import Object
+from tests.kubectl_plugin.answers import check_texts, said, write_list
 from tests.kubectl_plugin.running import Ran, run
 from tests.objects import raw_condition, raw_node, raw_pod
 
@@ -27,21 +28,18 @@ def _pod(spec: Object) -> Object:
 
 
 def _snapshot(tmp_path: Path, spec: Object) -> str:
-    file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [FULL, LOW, _pod(spec)]}))
-    return str(file)
+    return write_list(tmp_path / "cluster.json", [FULL, LOW, _pod(spec)])
 
 
 @pytest.mark.parametrize(("spec", "named"), CASES)
 def test_S2_group_pod_is_not_judged_alone(tmp_path: Path, spec: Object, named: str) -> None:
     ran = run("explain", "pod/web", "-n", "shop", "--snapshot", _snapshot(tmp_path, spec))
-    said = " ".join(ran.out.split())
-    assert f"Pending: its placement is not modelled, because {named}" in said
-    assert "Its scheduler said: 0/1 nodes: its own words" in said
-    assert f"Placement not modelled: {named}" in said
-    assert "which pods it preempts is not modelled" in said
+    text = " ".join(ran.out.split())
+    assert f"Pending: its placement is not modelled, because {named}" in text
+    assert "Its scheduler said: 0/1 nodes: its own words" in text
+    check_texts(text, (f"Placement not modelled: {named}", "which pods it preempts is not modelled"))
     for wrong in ("no node fits", "preempts no pod", "would preempt", "kube-scheduler:", "ay out", "ays out"):
-        assert wrong not in said
+        assert wrong not in text
 
 
 @pytest.mark.parametrize(("spec", "named"), CASES)
@@ -51,8 +49,7 @@ def test_S2_no_verdict_for_a_manifest(tmp_path: Path, spec: Object, named: str) 
     snapshot = _snapshot(tmp_path, {})
     # Newer versions do not have the API group of 1.35.
     asked = "-f", str(manifest), "--snapshot", snapshot, "--validate=ignore"
-    said = " ".join(run("explain", *asked, "--placement").out.split())
-    assert f"Its placement is not modelled: {named}" in said
+    assert f"Its placement is not modelled: {named}" in said("explain", *asked, "--placement")
     ran = run("place", *asked)
     assert f"pod/new is not placed: not modelled: {named}" in " ".join(ran.out.split())
     assert "fits" not in ran.out
@@ -61,8 +58,7 @@ def test_S2_no_verdict_for_a_manifest(tmp_path: Path, spec: Object, named: str) 
 @pytest.mark.parametrize(("spec", "named"), CASES)
 def test_S2_report_does_not_count_it_as_without_a_place(tmp_path: Path, spec: Object, named: str) -> None:
     page = run("report", "-A", "-o", "-", "--snapshot", _snapshot(tmp_path, spec)).out
-    assert "1 pod: waiting, not modelled." in page
-    assert "finds no node." not in page
+    check_texts(page, "1 pod: waiting, not modelled.", "finds no node.")
     assert "1 pod: no node fits." in run("report", "-A", "-o", "-", "--snapshot", _snapshot(tmp_path, {})).out
 
 

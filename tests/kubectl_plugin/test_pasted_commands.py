@@ -134,8 +134,7 @@ def run_all(objects: list[Any], rename: Callable[[str], str], folder: Path) -> t
         AssertionError: a hostile text follows ``kubectl``.
     """
     found, ran = set(), set()
-    file = folder / "cluster.qos"
-    write_cluster(file, objects)
+    file = write_cluster(folder / "cluster.qos", objects)
     pod = next(entry for entry in objects if entry["kind"] == "Pod")
     for line in command_lines(file, pod, rename, folder):
         text = printed(line, folder)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.kubectl_plugin.answers import check_texts, data, said
 from tests.kubectl_plugin.running import run, write_cluster
 
 DISABLED: Final = "its scheduler's profile disables DefaultPreemption (plugins.postFilter.disabled)"
@@ -33,11 +34,9 @@ def placement(folder: Path, manifest: str, recorded: str, *more: str) -> Any:
 
 
 def test_P4_cross_node_victim_is_named_with_its_node(tmp_path: Path) -> None:
-    said = explained(tmp_path, "Panti.yaml", "s2h.json")
-    assert "Way out: stop pod default/q on n3 (then n1). " in said
-    assert "way out: stop pod default/q on n3 (then n1)" in said
-    assert "without default/q on n3 it would fit n1;" in said
-    assert "default/q on n1" not in said
+    text = explained(tmp_path, "Panti.yaml", "s2h.json")
+    check_texts(text, ("Way out: stop pod default/q on n3 (then n1). ", "way out: stop pod default/q on n3 (then n1)"))
+    check_texts(text, "without default/q on n3 it would fit n1;", "default/q on n1")
     pods = [
         change["pods"]
         for group in placement(tmp_path, "Panti.yaml", "s2h.json")["rejected"]
@@ -47,9 +46,9 @@ def test_P4_cross_node_victim_is_named_with_its_node(tmp_path: Path) -> None:
 
 
 def test_P4_affinity_to_victim_names_the_victim(tmp_path: Path) -> None:
-    said = explained(tmp_path, "Paff.yaml", "s2d2.json")
-    assert "Preemption cannot make room on n1: its pod affinity needs default/svc, which would be preempted." in said
-    assert "preempts no pod: n1 would lose default/svc, which its pod affinity needs: InterPodAffinity:" in said
+    text = explained(tmp_path, "Paff.yaml", "s2d2.json")
+    assert "Preemption cannot make room on n1: its pod affinity needs default/svc, which would be preempted." in text
+    assert "preempts no pod: n1 would lose default/svc, which its pod affinity needs: InterPodAffinity:" in text
     (entry,) = placement(tmp_path, "Paff.yaml", "s2d2.json")["preemption"]["noRoom"]
     assert entry["needs"] == [{"namespace": "default", "name": "svc"}]
 
@@ -61,9 +60,9 @@ def test_P4_place_agrees_with_explain(tmp_path: Path) -> None:
 
 def test_P4_reason_of_plugin_is_quoted(tmp_path: Path) -> None:
     assert "preempts no pod: n1 has no pod of lower priority" in explained(tmp_path, "Panti.yaml", "s2h.json")
-    said = " ".join(run("explain", "pod/checkout-mv9cgvs6p-x2x7p", "-n", "shop", "--demo", "-o", "wide").out.split())
-    assert "do not take it even without pods of lower priority: PodTopologySpread: node(s) didn't match" in said
-    assert "none has room" not in said
+    text = said("explain", "pod/checkout-mv9cgvs6p-x2x7p", "-n", "shop", "--demo", "-o", "wide")
+    assert "do not take it even without pods of lower priority: PodTopologySpread: node(s) didn't match" in text
+    assert "none has room" not in text
 
 
 def without_preemption(folder: Path, command: str, *more: str) -> str:
@@ -88,31 +87,28 @@ def test_P2_profile_without_preemption_preempts_no_pod(tmp_path: Path, plugins: 
     configuration = tmp_path / "scheduler.yaml"
     head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- plugins:\n"
     configuration.write_text(f"{head}    {plugins}\n")
-    said = explained(tmp_path, "P1.yaml", "s2a.json", "--scheduler-config", str(configuration))
+    text = explained(tmp_path, "P1.yaml", "s2a.json", "--scheduler-config", str(configuration))
     reason = f"its scheduler's profile disables DefaultPreemption ({field})"
     # First sentences, Priority and Placement.
-    assert (said.count(reason), "preempts lower pods" in said) == ((3, False) if field else (0, True))
-    assert ("The scheduler would preempt default/low-b on n1" in said) is (not field)
+    assert (text.count(reason), "preempts lower pods" in text) == ((3, False) if field else (0, True))
+    assert ("The scheduler would preempt default/low-b on n1" in text) is (not field)
 
 
 def test_P2_place_preempts_no_pod_either(tmp_path: Path) -> None:
-    said = without_preemption(tmp_path, "place", "-f", str(SEEDS / "P1.yaml"))
-    assert f"It preempts no pod: {DISABLED}." in said
-    assert "Preempted" not in said
+    text = without_preemption(tmp_path, "place", "-f", str(SEEDS / "P1.yaml"))
+    check_texts(text, f"It preempts no pod: {DISABLED}.", "Preempted")
 
 
 def test_P2_running_pod_neither_preempts_nor_is_preempted(tmp_path: Path) -> None:
-    said = without_preemption(tmp_path, "explain", "pod/low-a")
-    assert f"preempts none: {DISABLED}" in said
-    assert "preempts lower pods" not in said
-    said = without_preemption(tmp_path, "explain", "pod/low-a", "--timeline")
-    assert "preempt every profile of the scheduler disables DefaultPreemption" in said
+    text = without_preemption(tmp_path, "explain", "pod/low-a")
+    check_texts(text, f"preempts none: {DISABLED}", "preempts lower pods")
+    text = without_preemption(tmp_path, "explain", "pod/low-a", "--timeline")
+    assert "preempt every profile of the scheduler disables DefaultPreemption" in text
 
 
 def test_P2_report_shows_it_for_every_class(tmp_path: Path) -> None:
     page = re.sub(r"<[^>]*>", " ", without_preemption(tmp_path, "report", "--all", "-o", "-"))
-    assert "preempts none" in page
-    assert "preempts lower pods" not in page
+    check_texts(page, "preempts none", "preempts lower pods")
 
 
 FIELD: Final = SEEDS.parent / "field"
@@ -120,18 +116,17 @@ FIELD: Final = SEEDS.parent / "field"
 
 def test_running_pod_names_the_pending_pod_that_would_preempt_it() -> None:
     ran = run("explain", "pod/v1", "--snapshot", str(FIELD / "pre.json"))
-    said = " ".join(ran.out.split())
-    assert "The pending pod default/P (priority 1000000) would preempt it now. " in said
-    assert "default/P (priority 1000000) on n1: this pod would be preempted; no scheduler has tried P yet" in said
-    assert "Not certain: no poddisruptionbudgets.policy in the file: assumed none." in said
+    text = " ".join(ran.out.split())
+    assert "The pending pod default/P (priority 1000000) would preempt it now. " in text
+    assert "default/P (priority 1000000) on n1: this pod would be preempted; no scheduler has tried P yet" in text
+    assert "Not certain: no poddisruptionbudgets.policy in the file: assumed none." in text
     assert ran.code == 11
 
 
 def test_unchosen_running_pod_shows_it_only_in_wide() -> None:
     asked = ("explain", "pod/v2", "--snapshot", str(FIELD / "pre.json"))
     assert (run(*asked).code, "Preemption" in run(*asked).out) == (0, False)
-    wide = " ".join(run(*asked, "-o", "wide").out.split())
-    assert "would be preempted for none of 1 pending pod of higher priority now" in wide
+    assert "would be preempted for none of 1 pending pod of higher priority now" in said(*asked, "-o", "wide")
 
 
 def crowd(folder: Path, *pending: dict[str, Any]) -> str:
@@ -148,7 +143,7 @@ def crowd(folder: Path, *pending: dict[str, Any]) -> str:
 
 
 def preemptors(cluster: str, *more: str) -> Any:
-    return json.loads(run("explain", "pod/v1", "--snapshot", cluster, "-o", "json", *more).out)["preemptors"]
+    return data("explain", "pod/v1", "--snapshot", cluster, *more)["preemptors"]
 
 
 def test_preemptors_are_judged_alone_in_queue_order(tmp_path: Path) -> None:
@@ -157,16 +152,14 @@ def test_preemptors_are_judged_alone_in_queue_order(tmp_path: Path) -> None:
     }
     cluster = crowd(tmp_path, {}, {"spec": {"priority": 2_000_000}}, {"spec": {"priority": 11}, "is": unschedulable})
     ran = run("explain", "pod/v1", "--snapshot", cluster)
-    said = " ".join(ran.out.split())
+    text = " ".join(ran.out.split())
     assert ran.code == 0
     assert (
         "Each of 3 pending pods would preempt it now: default/q1 (priority 2000000), default/q0 (priority 1000000) and "
         "default/q2 (priority 11)."
-    ) in said
-    assert "each is judged alone, by the cluster as it is now: the first in the queue may take the room" in said
-    assert "no scheduler has tried q0 yet" in said
-    assert "has tried q2 yet" not in said
-    assert "kubectl qos explain pod/q1 -n default" in said
+    ) in text
+    assert "each is judged alone, by the cluster as it is now: the first in the queue may take the room" in text
+    check_texts(text, ("no scheduler has tried q0 yet", "kubectl qos explain pod/q1 -n default"), "has tried q2 yet")
 
 
 def test_non_preempting_and_unmodelled_pods_are_not_named(tmp_path: Path) -> None:
@@ -190,23 +183,22 @@ def test_non_preempting_and_unmodelled_pods_are_not_named(tmp_path: Path) -> Non
 
 
 def test_profile_without_preemption_has_no_preemptors(tmp_path: Path) -> None:
-    found = preemptors(crowd(tmp_path, {}), "--scheduler-config", str(SEEDS / "nopre.yaml"))
-    assert found["found"] == []
+    assert preemptors(crowd(tmp_path, {}), "--scheduler-config", str(SEEDS / "nopre.yaml"))["found"] == []
 
 
 def test_pods_after_the_first_fifty_are_only_counted(tmp_path: Path) -> None:
     cluster = crowd(tmp_path, *[{"spec": {"nodeSelector": {"disk": "ssd"}}}] * 53)
     found = preemptors(cluster)
     assert (found["found"], found["judged"], found["leftOut"]) == ([], 50, 3)
-    said = " ".join(run("explain", "pod/v1", "--snapshot", cluster).out.split())
-    assert "not judged: 3 pending pods of higher priority, later in the queue" in said
+    text = said("explain", "pod/v1", "--snapshot", cluster)
+    assert "not judged: 3 pending pods of higher priority, later in the queue" in text
 
 
 def test_preemptors_are_named_up_to_node_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = crowd(tmp_path, *({"spec": {"priority": 1000 + number}} for number in range(9)))
     assert [one["priority"] for one in preemptors(cluster)["found"]] == list(range(1008, 999, -1))
     asked = ("explain", "pod/v1", "--snapshot", cluster)
-    brief, wide = (" ".join(run(*asked, *more).out.split()) for more in ((), ("-o", "wide")))
+    brief, wide = (said(*asked, *more) for more in ((), ("-o", "wide")))
     assert "6 more (-o wide)" in brief
     assert "default/q0 (priority 1000) on n1: this pod would be preempted" in wide
     monkeypatch.setattr("kubectl_plugin.gather.likely_node._MOST_TRIED", 10)
@@ -227,14 +219,14 @@ def test_victims_and_preemptors_agree(tmp_path: Path) -> None:
         victims: set[tuple[str, str]] = set()
         for one in waiting:
             asked = (f"pod/{one['metadata']['name']}", "-n", one["metadata"].get("namespace", "default"))
-            placement = json.loads(run("explain", *asked, "--snapshot", cluster, "-o", "json").out)["placement"]
+            placement = data("explain", *asked, "--snapshot", cluster)["placement"]
             preview = (placement or {}).get("preemption") or {"nodes": [], "victims": []}
             if len(preview["nodes"]) == 1:
                 victims |= {(victim["pod"]["name"], asked[0]) for victim in preview["victims"]}
         for one in items:
             if one["spec"].get("nodeName"):
                 asked = (f"pod/{one['metadata']['name']}", "-n", one["metadata"].get("namespace", "default"))
-                found = json.loads(run("explain", *asked, "--snapshot", cluster, "-o", "json").out)["preemptors"]
+                found = data("explain", *asked, "--snapshot", cluster)["preemptors"]
                 for other in found["found"]:
                     if other["nodes"] == 1 and other["twin"] is None:
                         assert (one["metadata"]["name"], f"pod/{other['pod']['name']}") in victims, path

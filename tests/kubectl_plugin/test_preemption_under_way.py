@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.kubectl_plugin.answers import check_texts
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_pod
 
@@ -49,9 +50,8 @@ def waiting(name: str, *, nominated: str = "", deleted: bool = False, **spec: An
 
 
 def ask(tmp_path: Path, objects: Sequence[Mapping[str, Any]], *arguments: str) -> str:
-    snapshot = tmp_path / "snapshot.json"
-    write_cluster(snapshot, objects)
-    ran = run(*arguments, "--snapshot", str(snapshot))
+    snapshot = write_cluster(tmp_path / "snapshot.json", objects)
+    ran = run(*arguments, "--snapshot", snapshot)
     assert (ran.code, ran.err) == (0, "")
     return " ".join(ran.out.split())
 
@@ -101,5 +101,4 @@ def test_P5_endless_wait_is_no_placement(tmp_path: Path) -> None:
 
 def test_P5_demo_report_agrees_with_explain() -> None:
     page = re.sub(r"\s+", " ", run("report", "--all", "--demo", "-o", "-").out)
-    assert "2 pods: no node fits." in page
-    assert "waits for embed-n6d8t to end, by 03:12:18 UTC." in page
+    check_texts(page, ("2 pods: no node fits.", "waits for embed-n6d8t to end, by 03:12:18 UTC."))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
@@ -12,7 +11,7 @@ import yaml
 
 from cluster_io.demo import demo_objects
 from podrules.api.model.quantity import Quantity
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.answers import data, said
 from tests.objects import raw_pod
 
 Json = dict[str, Any]
@@ -33,7 +32,7 @@ HUGE: Final = yaml.safe_dump(
 
 
 def report_of(*words: str, stdin: str = "") -> Json:
-    read: Json = json.loads(run(*words, "--demo", "-o", "json", stdin=stdin).out)
+    read: Json = data(*words, "--demo", stdin=stdin)
     return read
 
 
@@ -98,7 +97,7 @@ def test_node_shows_room_kept_for_nominated_pods(words: tuple[str, str], node: s
     command, target = words
     report = report_of(command, target.format(node))
     kept = report.get("promised", report)["kept"]
-    page = " ".join(run(command, target.format(node), "--demo").out.split())
+    page = said(command, target.format(node), "--demo")
     if node != "node-b3":
         assert (kept, "Nominated" in page) == (None, False)
         return
@@ -112,28 +111,25 @@ def test_node_shows_room_kept_for_nominated_pods(words: tuple[str, str], node: s
 
 
 def test_texts_show_the_same_numbers() -> None:
-    own = " ".join(run("explain", "node/node-b3", "--demo").out.split())
-    assert "memory 61.2Gi 48.6Gi 79% 12.6Gi" in own
-    page = " ".join(run("explain", f"pod/{NOMINATED}", "-n", "payments", "--demo", "-o", "wide").out.split())
+    assert "memory 61.2Gi 48.6Gi 79% 12.6Gi" in said("explain", "node/node-b3", "--demo")
+    page = said("explain", f"pod/{NOMINATED}", "-n", "payments", "--demo", "-o", "wide")
     assert "node-b3: lacks 7.5Gi memory: 12.6Gi of 61.2Gi free, asks 20Gi" in page
-    page = " ".join(run("explain", "pod/trainer-v9c4m", "-n", "ml", "--demo", "-o", "wide").out.split())
+    page = said("explain", "pod/trainer-v9c4m", "-n", "ml", "--demo", "-o", "wide")
     assert (
         "node-b3: lacks 63.5Gi memory: 68.6Gi of 61.2Gi promised already, "
         f"20Gi of it for the nominated pod payments/{NOMINATED}, asks 56Gi"
     ) in page
     assert "Way out: free 63.5Gi of the 68.6Gi promised memory on node-a3, where the waiting resize of" in page
-    own = " ".join(run("place", "job/embed", "-n", "ml", "--demo").out.split())
+    own = said("place", "job/embed", "-n", "ml", "--demo")
     assert (
         "free 580m cpu and 31.5Gi of the 68.6Gi promised memory "
         f"(20Gi of it for the nominated pod payments/{NOMINATED}) on node-b3"
     ) in own
-    own = " ".join(run("explain", "node/node-a3", "--demo").out.split())
-    assert "memory 61.2Gi 68.6Gi 112%" in own
+    assert "memory 61.2Gi 68.6Gi 112%" in said("explain", "node/node-a3", "--demo")
 
 
 def test_pod_that_is_nominated_has_the_score_of_that_node() -> None:
     """Among equally large nodes, another one comes first by name."""
     named = report_of("explain", f"pod/{NOMINATED}", "-n", "payments")
     assert [entry["node"] for entry in named["oom"]] == ["node-b3"]
-    page = " ".join(run("explain", f"pod/{NOMINATED}", "-n", "payments", "--demo").out.split())
-    assert "OOM score 682 as on node-b3 " in page
+    assert "OOM score 682 as on node-b3 " in said("explain", f"pod/{NOMINATED}", "-n", "payments", "--demo")

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.kubectl_plugin.answers import check_texts, data, said, write_list
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_pod
 
@@ -67,17 +68,15 @@ def test_T5_no_answer_names_an_end_time(nodes: Sequence[Mapping[str, Any]], dele
     explained = _page("explain", "pod/db-0", "--snapshot", file)
     assert "unknown when: only its kubelet stops processes" in explained
     assert "make sure that the machine is off first" in explained
-    stakes = _page("delete", "pod/db-0", "--grace-period=0", "--snapshot", file)
-    assert "unknown when its processes end" in stakes
-    report = json.loads(run("delete", "pod/db-0", "--grace-period=0", "--snapshot", file, "-o", "json").out)
-    assert report["stakes"]["mayRunUntil"] is None
+    assert "unknown when its processes end" in _page("delete", "pod/db-0", "--grace-period=0", "--snapshot", file)
+    assert data("delete", "pod/db-0", "--grace-period=0", "--snapshot", file)["stakes"]["mayRunUntil"] is None
 
 
 def test_T5_answering_node_keeps_its_times(tmp_path: Path) -> None:
     """The same pod on an answering node: the texts that the other tests exclude can appear."""
     file = _cluster(tmp_path, WELL, _node("True"), _pod(deleted=True))
     assert PROMISES.search(_page("explain", "pod/db-0", "--snapshot", file))
-    stakes = json.loads(run("delete", "pod/db-0", "--grace-period=0", "--snapshot", file, "-o", "json").out)["stakes"]
+    stakes = data("delete", "pod/db-0", "--grace-period=0", "--snapshot", file)["stakes"]
     assert stakes["mayRunUntil"] == "2026-11-22T09:56:20Z"
 
 
@@ -100,9 +99,7 @@ def test_T5_garbage_collection_is_predicted_where_it_acts(
     assert ("arbage collection" in page) is bool(collected)
     gone = [
         event
-        for way in json.loads(run("explain", "pod/db-0", "--timeline", "--snapshot", file, "-o", "json").out)[
-            "timeline"
-        ]["ways"]
+        for way in data("explain", "pod/db-0", "--timeline", "--snapshot", file)["timeline"]["ways"]
         for event in way["events"]
         if event["what"] == "ObjectGone" and way["way"] == "delete"
     ]
@@ -156,13 +153,11 @@ def test_T5_time_of_deleted_node_comes_from_evidence(more: Mapping[str, str], wo
 
 @pytest.mark.parametrize("nodes", [[], [WELL]], ids=["no nodes", "another node"])
 def test_T5_unlisted_node_is_not_called_deleted(nodes: Sequence[Mapping[str, Any]], tmp_path: Path) -> None:
-    file = tmp_path / "list.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, _pod(deleted=False)]}))
-    ran = run("explain", "pod/db-0", "--snapshot", str(file))
+    file = write_list(tmp_path / "list.json", [*nodes, _pod(deleted=False)])
+    ran = run("explain", "pod/db-0", "--snapshot", file)
     page = " ".join(ran.out.split())
     assert (ran.code, ran.err) == (11, "")
-    assert "no Node object" not in page
-    assert "whether lost answers is unknown" in page
+    check_texts(page, "whether lost answers is unknown", "no Node object")
 
 
 def test_T5_stuck_pod_of_the_case_has_no_end(tmp_path: Path) -> None:
@@ -182,13 +177,10 @@ def test_T5_node_page_shows_that_nothing_ends(tmp_path: Path) -> None:
 def test_F5_partitions_and_report_show_pods_of_deleted_nodes(tmp_path: Path) -> None:
     snapshot = _case(tmp_path, "s3f.json")
     listed = _page("partitions", "--snapshot", snapshot)
-    assert "node/a Gone since an unknown time (no Node object): 1 pod depends on it." in listed
-    assert "default/etcd-2" in listed
+    check_texts(listed, ("node/a Gone since an unknown time (no Node object): 1 pod depends on it.", "default/etcd-2"))
     page = tmp_path / "page.html"
     assert run("report", "-o", str(page), "--snapshot", snapshot).code == 0
-    html = page.read_text()
-    assert "a is gone: there is no Node object." in html
-    assert "node does not answer" in html
+    check_texts(page.read_text(), ("a is gone: there is no Node object.", "node does not answer"))
 
 
 def test_F5_returned_node_is_not_down(tmp_path: Path) -> None:
@@ -207,11 +199,10 @@ def test_partitions_and_fence_agree_without_time_added(tmp_path: Path, added: Ma
         tmp_path, _node("Unknown", unreachable, {**TAINT, **added}), WELL, _pod(deleted=False, tolerations=tolerations)
     )
     page = _page("partitions", "--snapshot", cluster)
-    assert "1 pod is removed, and volumes are detached, without waiting for the machine." in page
-    assert "stays" not in page
+    check_texts(page, "1 pod is removed, and volumes are detached, without waiting for the machine.", "stays")
     why = "1 pod marked for deletion because of a taint that it does not tolerate for ever; it has no timeAdded"
     assert (why in page) is (not added)
-    assert "Under way removes 1 pod: " in " ".join(run("fence", "node/lost", "--snapshot", cluster).out.split())
+    assert "Under way removes 1 pod: " in said("fence", "node/lost", "--snapshot", cluster)
 
 
 def test_overdue_taint_deletion_shows_on_silent_node(tmp_path: Path) -> None:

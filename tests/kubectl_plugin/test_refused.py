@@ -9,6 +9,7 @@ import pytest
 
 from cluster_io.errors import Unreachable
 from cluster_io.live.responses import ChangeAnswer
+from tests.kubectl_plugin.answers import check_texts
 from tests.kubectl_plugin.running import run
 from tests.kubectl_plugin.scripted import TAKEN, Given, change, refusal
 
@@ -142,8 +143,7 @@ def test_F2_preview_checks_whether_confirm_would_help(answer: ChangeAnswer) -> N
     assert code == 4
     assert "Not deleted, and --confirm does not help: " in page
     assert "forbids force deletions. Nothing was changed. Do what its reason asks for" in page
-    assert "add --confirm" not in page
-    assert "--grace-period=0 --confirm" not in page
+    check_texts(page, (), ("add --confirm", "--grace-period=0 --confirm"))
     assert "Safer: a deletion with grace (its budget would refuse an eviction)." in page
     assert "kubectl qos delete pod/db-0 -n shop # safer: with grace" in page
     assert err.endswith(f"{ASK_THE_TEAM}\nNothing was changed.\n")
@@ -156,9 +156,7 @@ def test_F2_preview_without_right_suggests_no_deletion() -> None:
     code, page, err = _look(LOOK, refusal(500, "not to be asked"), allowed=False)
     assert code == 4
     said = "Not deleted, and --confirm does not help: you may not delete pods in namespace shop."
-    assert f"{said} Nothing was changed. {RIGHTS}." in page
-    assert "kubectl qos delete" not in page
-    assert "Safer" not in page
+    check_texts(page, f"{said} Nothing was changed. {RIGHTS}.", ("kubectl qos delete", "Safer"))
     assert f"{RIGHTS} (kubectl auth can-i delete pods -n shop).\n" in err
 
 
@@ -199,8 +197,7 @@ def test_F2_failed_webhook_suggests_no_confirmation() -> None:
     said = 'failed calling webhook "x.example": failed to call webhook: EOF'
     code, page, _ = _look(LOOK, refusal(500, f"Internal error occurred: {said}"))
     assert code == 4
-    assert "Not deleted, and --confirm does not help: the API server refuses to delete pod/db-0: " in page
-    assert said in page
+    check_texts(page, ("Not deleted, and --confirm does not help: the API server refuses to delete pod/db-0: ", said))
 
 
 def test_F6_preview_of_unfence_checks_the_right() -> None:
@@ -209,8 +206,7 @@ def test_F6_preview_of_unfence_checks_the_right() -> None:
     page = " ".join(denied.out.split())
     assert denied.code == 4
     said = f"Not taken back, and --confirm does not help: you may not patch nodes. Nothing was changed. {RIGHTS}."
-    assert f"{said} It is declared out of service" in page
-    assert "kubectl qos unfence" not in page
+    check_texts(page, f"{said} It is declared out of service", "kubectl qos unfence")
     assert denied.err.endswith("Nothing was changed.\n")
     looked = change(*words, given={}, fenced="node-c3")
     assert (looked.code, looked.err) == (3, "")

@@ -19,6 +19,7 @@ from kubectl_plugin import cli
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY
+from tests.kubectl_plugin.answers import check_texts, data, said
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 
@@ -31,10 +32,10 @@ OF_THE_NODE: Final = frozenset({"NodePressure", "NodeNotReady"})
 
 @pytest.mark.parametrize("source", [("--demo",), ("--snapshot", STATES)], ids=["demo", "states"])
 def test_report_is_as_urgent_about_a_pod_as_its_explanation(source: tuple[str, ...]) -> None:
-    report = json.loads(run("report", "--all", "-o", "json", *source).out)
+    report = data("report", "--all", *source)
     assert report["pods"]
     for pod in report["pods"]:
-        page = json.loads(run("explain", f"pod/{pod['name']}", "-n", pod["namespace"], "-o", "json", *source).out)
+        page = data("explain", f"pod/{pod['name']}", "-n", pod["namespace"], *source)
         verdict: dict[str, Any] = page["verdict"]
         risk = pod.get("risk")
         if risk in NEEDS_USAGE or verdict["code"] in OF_THE_NODE:
@@ -50,7 +51,7 @@ def test_risks_are_in_the_order_of_their_urgency() -> None:
 
 
 def _flat(*words: str) -> str:
-    return " ".join(run(*words, "--demo").out.split())
+    return said(*words, "--demo")
 
 
 def test_summary_names_pods_and_next_commands() -> None:
@@ -81,7 +82,7 @@ def test_report_and_list_agree_on_pods_of_silent_node() -> None:
     assert there in _flat("report", "-A")
     counts = "4 on nodes that do not answer, 7 terminating (5 on nodes that do not answer)"
     assert counts in _flat("explain", "pods", "-A")
-    pods = json.loads(run("report", "-A", "-o", "json", "--demo").out)["pods"]
+    pods = data("report", "-A", "--demo")["pods"]
     ending = [pod["risk"] for pod in pods if pod["phase"] == "Terminating"]
     assert sorted(ending) == ["Kept", *["NodeDown"] * 5, "Terminating"]
 
@@ -89,14 +90,13 @@ def test_report_and_list_agree_on_pods_of_silent_node() -> None:
 def test_partial_report_shows_where_it_counts_others() -> None:
     others = "All pods there are counted, also those that were not requested."
     asked = _flat("report", "-n", "shop")
-    assert f"what still runs there. {others}" in asked
-    assert f"at the limit the kernel kills it. {others}" in asked
+    check_texts(asked, (f"what still runs there. {others}", f"at the limit the kernel kills it. {others}"))
     assert others not in _flat("report", "-A")
 
 
 def test_faulty_pods_of_list_are_risks_in_report() -> None:
     """Except for pods that the list counts in one line: over their memory request, or BestEffort."""
-    pods = json.loads(run("report", "-A", "-o", "json", "--demo").out)["pods"]
+    pods = data("report", "-A", "--demo")["pods"]
     early = [pod for pod in pods if pod["risk"] in {"OverRequest", "BestEffort"}]
     wrong = {f"{pod['namespace']}/{pod['name']}" for pod in pods if pod["risk"] and pod not in early}
     rows = run("explain", "pods", "-A", "--demo").out.splitlines()[1:]

@@ -222,8 +222,7 @@ EVICTED: Json = {"phase": "Failed", "reason": "Evicted", "containerStatuses": []
     ],
 )
 def test_pods_that_are_counted(listed: Callable[..., str], kind: str, spec: Json, pods: list[Json], lead: str) -> None:
-    page = listed([_workload(kind, spec, {}, 0), *pods], f"{kind.lower()}/web")
-    assert _lead(page).startswith(lead)
+    assert _lead(listed([_workload(kind, spec, {}, 0), *pods], f"{kind.lower()}/web")).startswith(lead)
 
 
 def test_stateful_set_pod_waits_for_the_one_before_it(listed: Callable[..., str]) -> None:

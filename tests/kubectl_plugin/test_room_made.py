@@ -10,8 +10,9 @@ import pytest
 from kubectl_plugin.views.scheduling.changes import remedy_words
 from podrules.scheduling.placement.outcome import Remedy
 from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind
+from tests.kubectl_plugin.answers import said
 from tests.kubectl_plugin.commands.test_place_drain import budget, node, pod
-from tests.kubectl_plugin.running import run, write_cluster
+from tests.kubectl_plugin.running import write_cluster
 from tests.objects import raw_pod
 
 STAY: Final = " (no pods found that could move)"
@@ -26,7 +27,7 @@ def pending(cpu: str = "3", **spec: Any) -> Any:
 
 def explained(tmp_path: Path, *objects: Any) -> str:
     file = write_cluster(tmp_path / "cluster.json", list(objects))
-    return " ".join(run("explain", "pod/new-1", "-n", "shop", "--snapshot", file).out.split())
+    return said("explain", "pod/new-1", "-n", "shop", "--snapshot", file)
 
 
 FULL: Final = (node("a"), node("b"), pod("keep-1", "a", "2"), pod("web-1", "b", "1"), pod("web-2", "b", "2"))
@@ -74,8 +75,8 @@ def test_node_sizes_are_commercial_sizes(asks: dict[str, int], words: str) -> No
 
 
 def test_pod_that_is_too_large_for_every_node(tmp_path: Path) -> None:
-    said = explained(tmp_path, node("a"), node("b"), pending("62"))
-    assert "Of 2 nodes, 2 lack cpu. Way out: add a node with 64 free CPU." in said
+    text = explained(tmp_path, node("a"), node("b"), pending("62"))
+    assert "Of 2 nodes, 2 lack cpu. Way out: add a node with 64 free CPU." in text
 
 
 @pytest.mark.parametrize("word", ["example.com/fpga", "nvidia.com/gpu"])
@@ -135,6 +136,6 @@ def test_volume_in_a_zone_without_nodes_is_named(more: Any, tmp_path: Path) -> N
     for one in nodes:
         one["metadata"]["labels"][ZONE] = "eu-1"
     waits = pending("1", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}])
-    said = explained(tmp_path, *nodes, volume(**more), claim, waits)
-    assert 'Volume "disk-7" of claim "data" (5Gi, Bound, csi.example.com) can be used only in zone eu-9' in said
-    assert "and no node is there. Way out: add a node in zone eu-9" in said
+    text = explained(tmp_path, *nodes, volume(**more), claim, waits)
+    assert 'Volume "disk-7" of claim "data" (5Gi, Bound, csi.example.com) can be used only in zone eu-9' in text
+    assert "and no node is there. Way out: add a node in zone eu-9" in text

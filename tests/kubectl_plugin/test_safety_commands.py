@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from collections.abc import Sequence
@@ -24,6 +23,8 @@ from kubectl_plugin.views.pod.deletion import state_words
 from kubectl_plugin.views.steps import step_line, step_words
 from podrules.api.model.base import ObjectMeta
 from tests.golden import check
+from tests.kubectl_plugin.answers import check_texts, data, said
+from tests.kubectl_plugin.edits import find
 from tests.kubectl_plugin.running import run, write_cluster
 
 GOLDEN: Final = Path(__file__).resolve().parents[1] / "testdata" / "golden"
@@ -71,13 +72,13 @@ def test_F5_F6_whole_outputs(name: str) -> None:
     ],
 )
 def test_F5_reports_fit_their_schema(kind: str, words: Sequence[str]) -> None:
-    printed = json.loads(run(*words, "--demo", "-o", "json").out)
+    printed = data(*words, "--demo")
     assert (printed["apiVersion"], printed["kind"]) == ("kubectl-qos/v1", kind)
     jsonschema.Draft202012Validator(schema_of(kind)).validate(printed)
 
 
 def test_F5_report_of_what_depends_on_the_node() -> None:
-    node = json.loads(run("partitions", "--demo", "-o", "json").out)["nodes"][0]
+    node = data("partitions", "--demo")["nodes"][0]
     worst = node["pods"][0]
     assert (worst["name"], worst["risk"], worst["volumes"][0]["lock"]) == ("db-1", "TwoWriters", "None")
     assert [block["kind"] for block in worst["blocks"]] == ["StatefulSet"]
@@ -86,14 +87,18 @@ def test_F5_report_of_what_depends_on_the_node() -> None:
 
 def test_F5_everything_answers(tmp_path: Path) -> None:
     nodes = [entry for entry in demo_objects() if entry["kind"] == "Node" and entry["metadata"]["name"] != "node-c3"]
-    file = tmp_path / "nodes.json"
-    write_cluster(file, nodes)
-    ran = run("partitions", "--snapshot", str(file))
+    file = write_cluster(tmp_path / "nodes.json", nodes)
+    ran = run("partitions", "--snapshot", file)
     assert (ran.code, ran.out.splitlines()[:2]) == (0, ["11 nodes", "All nodes answer."])
 
 
+def _ready(objects: Sequence[Any], name: str) -> Any:
+    """The condition Ready of a node."""
+    return next(entry for entry in find(objects, f"Node/{name}")["status"]["conditions"] if entry["type"] == "Ready")
+
+
 @pytest.mark.parametrize(
-    ("unready", "pages", "said"),
+    ("unready", "pages", "text"),
     [
         pytest.param(
             ["node-a1"],
@@ -110,24 +115,20 @@ def test_F5_everything_answers(tmp_path: Path) -> None:
     ],
 )
 def test_F5_unready_node_is_named_beside_silent_node(
-    unready: Sequence[str], pages: Sequence[str], said: str, tmp_path: Path
+    unready: Sequence[str], pages: Sequence[str], text: str, tmp_path: Path
 ) -> None:
-    objects = copy.deepcopy([entry for entry in demo_objects() if entry["kind"] in {"Node", "Lease"}])
-    for node in objects:
-        if node["kind"] == "Node" and node["metadata"]["name"] in unready:
-            ready = next(entry for entry in node["status"]["conditions"] if entry["type"] == "Ready")
-            ready.update(status="False", reason="KubeletNotReady")
-    file = tmp_path / "nodes.json"
-    write_cluster(file, objects)
-    listed = " ".join(run("partitions", "--snapshot", str(file)).out.split())
+    objects = [entry for entry in demo_objects() if entry["kind"] in {"Node", "Lease"}]
+    for name in unready:
+        _ready(objects, name).update(status="False", reason="KubeletNotReady")
+    file = write_cluster(tmp_path / "nodes.json", objects)
+    listed = said("partitions", "--snapshot", file)
     assert [listed.index(page) for page in pages] == sorted(listed.index(page) for page in pages)
-    assert f"{pages[-1]} {said}" in listed
-    assert f"kubectl qos node {unready[0]}" in listed
-    verdict = json.loads(run("partitions", "--snapshot", str(file), "-o", "json").out)["verdict"]
+    check_texts(listed, (f"{pages[-1]} {text}", f"kubectl qos node {unready[0]}"))
+    verdict = data("partitions", "--snapshot", file)["verdict"]
     assert verdict["text"].startswith("node-c3: Silent since ")
-    assert verdict["text"].endswith(f" {said}")
+    assert verdict["text"].endswith(f" {text}")
     assert (verdict["code"], verdict["severity"]) == ("NodesLost", "trouble")
-    wide = " ".join(run("partitions", "--snapshot", str(file), "-o", "wide").out.split())
+    wide = said("partitions", "--snapshot", file, "-o", "wide")
     assert [name for name in unready if name not in wide] == []
 
 
@@ -155,170 +156,124 @@ def test_F6_demo_cluster_cannot_be_changed(words: Sequence[str], instead: str) -
     assert ran.err.startswith(f"error: the demo cluster cannot be changed; {instead}")
 
 
-def _demo_file(tmp_path: Path, change: Any) -> Path:
-    """The demo cluster with a change, as a snapshot."""
-    objects = demo_objects()
-    for entry in objects:
-        change(entry)
-    file = tmp_path / "cluster.json"
-    write_cluster(file, objects)
-    return file
-
-
-def _fenced(entry: dict[str, Any]) -> None:
-    if entry["kind"] == "Node" and entry["metadata"]["name"] == "node-c3":
-        taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
-        entry["spec"]["taints"].append({**taint, "timeAdded": DEMO_NOW})
-
-
-def test_F6_fenced_node(tmp_path: Path) -> None:
-    file = str(_demo_file(tmp_path, _fenced))
-    listed = run("partitions", "--snapshot", file)
-    assert "Declared out of service since" in listed.out
-    assert "5 pods are removed, and volumes are detached, without waiting for the machine." in " ".join(
-        listed.out.split()
-    )
-    asked = run("unfence", "node/node-c3", "--snapshot", file)
-    assert asked.code == 3
-    assert "Garbage collection would leave 5 pods Terminating that it removes now." in " ".join(asked.out.split())
-    refused = run("unfence", "node/node-c3", "--snapshot", file, "--confirm")
-    assert (refused.code, refused.err.splitlines()[0][:7]) == (2, "error: ")
-
-
 _OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
 
 
-def _one_stays(entry: dict[str, Any]) -> None:
-    _fenced(entry)
-    if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-1":
-        del entry["metadata"]["deletionTimestamp"]
-        entry["spec"]["tolerations"] = [{"operator": "Exists"}]
+def _snapshot(tmp_path: Path, objects: Sequence[Any]) -> tuple[str, str]:
+    return "--snapshot", write_cluster(tmp_path / "cluster.json", objects)
+
+
+def _fenced() -> list[dict[str, Any]]:
+    objects = demo_objects()
+    find(objects, "Node/node-c3")["spec"]["taints"].append({**_OUT_OF_SERVICE, "timeAdded": DEMO_NOW})
+    return objects
+
+
+def test_F6_fenced_node(tmp_path: Path) -> None:
+    target = _snapshot(tmp_path, _fenced())
+    removed = "5 pods are removed, and volumes are detached, without waiting for the machine."
+    check_texts(said("partitions", *target), ("Declared out of service since", removed))
+    asked = run("unfence", "node/node-c3", *target)
+    assert asked.code == 3
+    assert "Garbage collection would leave 5 pods Terminating that it removes now." in " ".join(asked.out.split())
+    refused = run("unfence", "node/node-c3", *target, "--confirm")
+    assert (refused.code, refused.err.splitlines()[0][:7]) == (2, "error: ")
 
 
 def test_F6_fenced_node_shows_removed_and_remaining_pods(tmp_path: Path) -> None:
-    target = ("--snapshot", str(_demo_file(tmp_path, _one_stays)))
-    listed = " ".join(run("partitions", *target).out.split())
+    objects = _fenced()
+    stays = find(objects, "Pod/db-1")
+    del stays["metadata"]["deletionTimestamp"]
+    stays["spec"]["tolerations"] = [{"operator": "Exists"}]
+    target = _snapshot(tmp_path, objects)
+    listed = said("partitions", *target)
     assert "5 pods depend on it. 4 pods are removed, and volumes are detached" in listed
     assert "shop/db-1 stays, because the taint is tolerated: delete it with grace, and pod garbage collection" in listed
     none = "Force delete none of the 9 pods is safe: garbage collection removes what is deleted there, with grace too"
     assert f"{none} Heartbeat" in listed
     asked = run("fence", "node/node-c3", *target)
     assert asked.code == 10
-    said = " ".join(asked.out.split())
-    assert "It is declared out of service: 4 pods and 1 volume still have to be removed" in said
-    assert "monitoring/log-agent-fwj7l and shop/db-1 Budgets" in said
-    assert "second writer off: data of shop/db-1" not in said
-    assert "in a minute" not in said
-    forced = " ".join(run("delete", "pod/broker-2", "-n", "data", "--grace-period=0", *target).out.split())
-    assert "kubectl qos fence" not in forced
-
-
-def _answering(ready: str) -> Any:
-    def change(entry: dict[str, Any]) -> None:
-        if entry["kind"] == "Node" and entry["metadata"]["name"] == "node-b1":
-            entry["spec"]["taints"] = [_OUT_OF_SERVICE | {"timeAdded": "2026-10-17T03:10:00Z"}]
-            for condition in entry["status"]["conditions"]:
-                if condition["type"] == "Ready":
-                    condition["status"] = ready
-
-    return change
+    text = " ".join(asked.out.split())
+    assert "It is declared out of service: 4 pods and 1 volume still have to be removed" in text
+    assert "monitoring/log-agent-fwj7l and shop/db-1 Budgets" in text
+    check_texts(text, (), ("second writer off: data of shop/db-1", "in a minute"))
+    assert "kubectl qos fence" not in said("delete", "pod/broker-2", "-n", "data", "--grace-period=0", *target)
 
 
 @pytest.mark.parametrize("ready", ["True", "False"])
 def test_F6_answering_out_of_service_node_is_not_silent(ready: str, tmp_path: Path) -> None:
-    target = ("--snapshot", str(_demo_file(tmp_path, _answering(ready))))
+    objects = demo_objects()
+    taint = _OUT_OF_SERVICE | {"timeAdded": "2026-10-17T03:10:00Z"}
+    find(objects, "Node/node-b1")["spec"]["taints"] = [taint]
+    _ready(objects, "node-b1")["status"] = ready
+    target = _snapshot(tmp_path, objects)
     pages = run("partitions", *target).out.split("node/node-")
     page = " ".join(next(page for page in pages if page.startswith("b1")).split())
     answers = "It answers again, but is not Ready: unfence it, and delete nothing there before."
-    assert (answers if ready == "False" else "It answers again: unfence it") in page
-    assert "Unknown" not in page
-    assert "unreachable" not in page
-    fenced = " ".join(run("fence", "node/node-b1", *target).out.split())
-    assert "and answers again." in fenced
-    assert "becomes Unknown" not in fenced
+    check_texts(page, answers if ready == "False" else "It answers again: unfence it", ("Unknown", "unreachable"))
+    check_texts(said("fence", "node/node-b1", *target), "and answers again.", "becomes Unknown")
     assert "declared out of service" in run("explain", "node/node-b1", *target).out
 
 
-def _finalized(entry: dict[str, Any]) -> None:
-    if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-1":
-        entry["metadata"]["finalizers"] = ["example.com/copy"]
-
-
-def _deleted_with_finalizer(entry: dict[str, Any]) -> None:
-    _finalized(entry)
-    if entry["kind"] == "Node" and entry["metadata"]["name"] == "node-c3":
-        entry["metadata"]["name"] = "node-c9"
-
-
 def test_F6_pods_with_finalizers_remain(tmp_path: Path) -> None:
-    said = " ".join(run("fence", "node/node-c3", "--snapshot", str(_demo_file(tmp_path, _finalized))).out.split())
-    assert "marks for deletion, but finalizers keep them: shop/db-1" in said
-    assert "4 pods:" in said
-    file = str(_demo_file(tmp_path, _deleted_with_finalizer))
-    listed = " ".join(run("partitions", "--snapshot", file).out.split())
+    objects = demo_objects()
+    find(objects, "Pod/db-1")["metadata"]["finalizers"] = ["example.com/copy"]
+    text = said("fence", "node/node-c3", *_snapshot(tmp_path, objects))
+    check_texts(text, ("marks for deletion, but finalizers keep them: shop/db-1", "4 pods:"))
+    find(objects, "Node/node-c3")["metadata"]["name"] = "node-c9"
+    listed = said("partitions", *_snapshot(tmp_path, objects))
     assert "8 pods removed by pod garbage collection" in listed
     assert "1 pod marked for deletion and not removed: finalizers keep the object" in listed
     assert "Force delete none of the 9 pods is safe until you know that the machine is off Heartbeat" in listed
 
 
-def _overdue(entry: dict[str, Any]) -> None:
-    if entry["kind"] == "Lease" and entry["metadata"]["name"] == "node-b1":
-        entry["spec"]["renewTime"] = "2026-10-17T03:08:00.000000Z"
-    if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-1":
-        del entry["metadata"]["deletionTimestamp"]
-
-
 def test_F5_overdue_steps_are_not_shown_as_future(tmp_path: Path) -> None:
-    target = ("--snapshot", str(_demo_file(tmp_path, _overdue)))
-    listed = " ".join(run("partitions", *target).out.split())
+    objects = demo_objects()
+    find(objects, "Lease/node-b1")["spec"]["renewTime"] = "2026-10-17T03:08:00.000000Z"
+    del find(objects, "Pod/db-1")["metadata"]["deletionTimestamp"]
+    target = _snapshot(tmp_path, objects)
+    listed = said("partitions", *target)
     assert "03:08:50 UTC Ready should have become Unknown" in listed
     assert "1 pod should have been marked for deletion: the toleration is over; it is due" in listed
     assert " not the others: node-b1 may still come back not safe yet: data/broker-1, " in listed
-    timeline = run("explain", "pod/db-1", "-n", "shop", "--timeline=node-lost", *target).out
-    assert "Last heartbeat 03:02:04 UTC: deletion due since 03:07:56 UTC," in " ".join(timeline.split())
-    assert "Not fenced yet: it sends no heartbeats, but is not considered lost. It may" in " ".join(
-        run("fence", "node/node-b1", *target).out.split()
-    )
-
-
-def _returning(entry: dict[str, Any]) -> None:
-    if entry["kind"] == "Lease" and entry["metadata"]["name"] == "node-c3":
-        entry["spec"]["renewTime"] = "2026-10-17T03:10:58.318442Z"
+    timeline = said("explain", "pod/db-1", "-n", "shop", "--timeline=node-lost", *target)
+    assert "Last heartbeat 03:02:04 UTC: deletion due since 03:07:56 UTC," in timeline
+    not_lost = "Not fenced yet: it sends no heartbeats, but is not considered lost. It may"
+    assert not_lost in said("fence", "node/node-b1", *target)
 
 
 def test_F6_returning_node_is_not_fenced(tmp_path: Path) -> None:
     """Ready is still Unknown, and the Lease is renewed."""
-    target = ("--snapshot", str(_demo_file(tmp_path, _returning)))
-    listed = " ".join(run("partitions", *target).out.split())
+    objects = demo_objects()
+    find(objects, "Lease/node-c3")["spec"]["renewTime"] = "2026-10-17T03:10:58.318442Z"
+    target = _snapshot(tmp_path, objects)
+    listed = said("partitions", *target)
     assert "Coming back, Ready is still Unknown: 5 pods depend on it. It answers again: its machine is on." in listed
     assert re.search(r"(?<![\w/])-\d", listed) is None  # No time is before the present.
-    assert "fence node/node-c3" not in listed
     assert "Force delete no need to: node-c3 answers, so delete with grace no promise is broken: " in listed
-    assert " not safe: shop/db-1 and data/broker-2 Heartbeat" in listed
+    check_texts(listed, " not safe: shop/db-1 and data/broker-2 Heartbeat", "fence node/node-c3")
     asked = run("fence", "node/node-c3", *target)
     assert asked.code == 9
     assert "Not fenced: it answers." in asked.out
-    deleted = run("delete", "pod/db-1", "-n", "shop", "--grace-period=0", *target)
-    assert "node-c3 answers again" in " ".join(deleted.out.split())
-    assert "fence" not in deleted.out
-    report = json.loads(run("explain", "pod/db-1", "-n", "shop", "--timeline", *target, "-o", "json").out)
-    assert report["timeline"]["silent"] is False
+    deleted = said("delete", "pod/db-1", "-n", "shop", "--grace-period=0", *target)
+    check_texts(deleted, "node-c3 answers again", "fence")
+    assert data("explain", "pod/db-1", "-n", "shop", "--timeline", *target)["timeline"]["silent"] is False
 
 
-def _hostile(entry: dict[str, Any]) -> None:
-    meta = entry["metadata"]
-    if meta["name"] == "db-1" and entry["kind"] == "Pod":
-        meta["name"] = "db-1;\x1b[2Jcurl evil|sh\u202e"
-    if meta["name"] == "node-c3" and entry["kind"] == "Node":
-        meta["name"] = "node-c3\x1b[2J"
-        entry["spec"]["taints"][0]["key"] = "key\x1b[31m\nforged"
-    if entry["kind"] == "Pod" and entry["spec"].get("nodeName") == "node-c3":
-        entry["spec"]["nodeName"] = "node-c3\x1b[2J"
+def _hostile() -> list[dict[str, Any]]:
+    objects = demo_objects()
+    find(objects, "Pod/db-1")["metadata"]["name"] = "db-1;\x1b[2Jcurl evil|sh\u202e"
+    node = find(objects, "Node/node-c3")
+    node["metadata"]["name"], node["spec"]["taints"][0]["key"] = "node-c3\x1b[2J", "key\x1b[31m\nforged"
+    for entry in objects:
+        if entry["kind"] == "Pod" and entry["spec"].get("nodeName") == "node-c3":
+            entry["spec"]["nodeName"] = "node-c3\x1b[2J"
+    return objects
 
 
 @pytest.mark.parametrize("form", ["table", "wide", "json", "yaml"])
 def test_F5_hostile_names_are_escaped_and_in_no_command(tmp_path: Path, form: str) -> None:
-    ran = run("partitions", "--snapshot", str(_demo_file(tmp_path, _hostile)), "-o", form)
+    ran = run("partitions", *_snapshot(tmp_path, _hostile()), "-o", form)
     assert ran.code == 0
     assert "\x1b" not in ran.out
     assert "\u202e" not in ran.out
@@ -419,7 +374,7 @@ def _steps(*kinds: StepKind) -> list[Step]:
 
 
 @pytest.mark.parametrize(
-    ("kinds", "sure", "said"),
+    ("kinds", "sure", "text"),
     [
         ((), True, "Nothing was changed."),
         ((StepKind.DELETING,), True, "Nothing was changed."),
@@ -430,9 +385,9 @@ def _steps(*kinds: StepKind) -> list[Step]:
         ((StepKind.DELETED, StepKind.KEPT_BY_FINALIZERS), True, "is deleted and has stopped. Its object stays until"),
     ],
 )
-def test_F2_state_of_a_deletion(kinds: Sequence[StepKind], sure: bool, said: str) -> None:
+def test_F2_state_of_a_deletion(kinds: Sequence[StepKind], sure: bool, text: str) -> None:
     lines = state_words(ObjectMeta(name="db-1", namespace="shop"), _steps(*kinds), sure=sure)
-    assert said in " ".join(map(Target().sentence, lines))
+    assert text in " ".join(map(Target().sentence, lines))
 
 
 @pytest.mark.parametrize("kind", StepKind)
@@ -452,7 +407,7 @@ def test_F6_step_names_are_joined_only_in_the_text() -> None:
 
 def test_F6_unfenced_node_shows_what_is_missing() -> None:
     """The demo hides commands that make changes: the sentence names the flag."""
-    asked = " ".join(run("fence", "node/node-c3", "--demo").out.split())
+    asked = said("fence", "node/node-c3", "--demo")
     assert "Nothing was changed. Once you know that it is off, add --confirm-powered-off." in asked
     answers = run("fence", "node/node-a1", "--demo")
     assert answers.code == 9

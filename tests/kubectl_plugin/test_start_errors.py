@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ import pytest
 from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.pod.container_words import decisive
 from kubectl_plugin.views.words import cut
+from tests.kubectl_plugin.answers import said, write_list
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 from tests.tree import ROOT
@@ -23,7 +23,7 @@ OCI: Final = (
 
 
 @pytest.mark.parametrize(
-    ("command", "name", "pod", "said"),
+    ("command", "name", "pod", "page"),
     [
         ("died", "AA-termmsg", "msg", "its message: panic: dial tcp 10.0.0.9:5432: connect: connection refused"),
         ("explain", "AA-termmsg", "msg", "19 min ago: panic: dial tcp 10.0.0.9:5432: connect: connection refused."),
@@ -35,9 +35,9 @@ OCI: Final = (
         ("explain", "X-cfg-root", "cfg-root", "Set runAsUser to a number other than 0, or use an image with"),
     ],
 )
-def test_message_of_the_report_decides(command: str, name: str, pod: str, said: str) -> None:
+def test_message_of_the_report_decides(command: str, name: str, pod: str, page: str) -> None:
     ran = run(command, f"pod/{pod}", "--snapshot", str(FIELD / f"{name}.json"))
-    assert said in " ".join(ran.out.split())
+    assert page in " ".join(ran.out.split())
     assert "create the ConfigMap" not in ran.out
     assert "command exists" not in ran.out
 
@@ -100,8 +100,7 @@ def test_other_messages_have_the_general_remedy() -> None:
 def test_unknown_message_is_only_quoted(tmp_path: Path) -> None:
     waiting = {"waiting": {"reason": "CreateContainerConfigError", "message": "the moon is in the wrong house"}}
     file = written(tmp_path, {"name": "app", "ready": False, "state": waiting})
-    text = " ".join(run("died", "pod/web-1", "-n", "lab", "--snapshot", str(file)).out.split())
-    assert "the message above" not in text
+    assert "the message above" not in said("died", "pod/web-1", "-n", "lab", "--snapshot", str(file))
 
 
 @pytest.mark.parametrize(
@@ -119,10 +118,10 @@ def test_decisive_line_of_a_log(message: str, line: str) -> None:
 
 
 def test_cut_message_keeps_both_ends() -> None:
-    said = cut("begin " + "word " * 9000 + "end")
-    assert said.startswith("begin word")
-    assert said.endswith("word end")
-    assert len(said) <= 250
+    page = cut("begin " + "word " * 9000 + "end")
+    assert page.startswith("begin word")
+    assert page.endswith("word end")
+    assert len(page) <= 250
     assert cut("a b") == "a b"
     assert cut("task c3a8d1f0-1111-2222-3333-444455556666 is gone") == "task c3a8d1f0… is gone"
     assert cut(f"id {'ab' * 32}") == "id abababab…"
@@ -146,10 +145,8 @@ def written(folder: Path, container: dict[str, Any], **metadata: Any) -> Path:
         terminationGracePeriodSeconds=20,
     )
     ready = raw_condition("Ready", lastHeartbeatTime=NOW, lastTransitionTime="2026-08-01T09:00:00Z")
-    file = folder / "c.json"
     items = [raw_node("n2", conditions=[ready]), pod]
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    return file
+    return write_list(folder / "c.json", items)
 
 
 def test_hostile_message_is_escaped_and_bounded(tmp_path: Path) -> None:
@@ -165,5 +162,5 @@ def test_pod_that_does_not_end_names_what_still_runs(tmp_path: Path) -> None:
     going = {"deletionTimestamp": "2026-08-02T08:30:20Z", "deletionGracePeriodSeconds": 20}
     ended = {"terminated": {"exitCode": 0, "finishedAt": "2026-08-02T08:30:01Z"}}
     file = written(tmp_path, {"name": "app", "state": ended}, **going)
-    text = " ".join(run("explain", "pod/web-1", "-n", "lab", "--snapshot", str(file)).out.split())
+    text = said("explain", "pod/web-1", "-n", "lab", "--snapshot", str(file))
     assert 'overdue since 08:30:20 UTC; container "log" still runs by its status.' in text

@@ -87,8 +87,7 @@ def test_report_lists_it_as_trouble(name: str, risk: str, said: str) -> None:
     file = str(FIELD / f"{name}.json")
     # A table wraps within columns: this width has no breaks.
     assert risk in {one["risk"] for one in data("report", "-A", "--snapshot", file)["pods"]}
-    text = " ".join(run("report", "-A", "--snapshot", file, env={**os.environ, "COLUMNS": "250"}).out.split())
-    assert said in text
+    assert said in " ".join(run("report", "-A", "--snapshot", file, env={**os.environ, "COLUMNS": "250"}).out.split())
 
 
 NOW: Final = "2026-08-02T09:00:00Z"

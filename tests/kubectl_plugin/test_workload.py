@@ -232,9 +232,7 @@ def _owned(folder: Path, node: dict[str, Any] | None, *, deleted: bool = False, 
     items = [workload, pod, raw_node("other", status=status)]
     if node is not None:
         items.append(raw_node("there", status=status, **node))
-    path = folder / "cluster.json"
-    write_cluster(path, items)
-    return str(path)
+    return write_cluster(folder / "cluster.json", items)
 
 
 @pytest.mark.parametrize(

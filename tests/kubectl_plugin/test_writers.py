@@ -12,14 +12,10 @@ import pytest
 from kubectl_plugin.views.pod.safety_words import guard_words, unfenced_from
 from podrules.ending.volumes import WriterGuard, WriterLock
 from podrules.node.reachability import Reach
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.answers import check_texts, said, write_list
 
 CASES: Final = Path(__file__).resolve().parents[1] / "testdata" / "cases"
 MODES: Final = ("ReadWriteOnce",)
-
-
-def _page(*words: str) -> str:
-    return " ".join(run(*words).out.split())
 
 
 def _items(name: str) -> list[dict[str, Any]]:
@@ -33,23 +29,21 @@ def _without(name: str, pod: str, directory: Path, status: Mapping[str, Any]) ->
     for entry in kept:
         if (entry["kind"], entry["metadata"]["name"]) == ("Node", "a"):
             entry["status"] |= status
-    file = directory / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": kept}))
-    return str(file)
+    return write_list(directory / "cluster.json", kept)
 
 
 @pytest.mark.parametrize("case", ["s3c.json", "s3d.json"])
 def test_F7_iscsi_waits_as_ebs_does(case: str) -> None:
-    page = _page("explain", "pod/pod2", "--snapshot", str(CASES / case))
+    page = said("explain", "pod/pod2", "--snapshot", str(CASES / case))
     assert "Volumes data step 1 of 4, stop: the kubelet of a has to stop pod1" in page
 
 
 def test_F7_iscsi_is_detached_once_unmounted(tmp_path: Path) -> None:
     name = "kubernetes.io/iscsi/10.0.0.1:3260:iqn.x:0"
     attached = {"volumesAttached": [{"name": name, "devicePath": ""}], "volumesInUse": [name]}
-    page = _page("explain", "pod/pod2", "--snapshot", _without("s3c.json", "pod1", tmp_path, attached))
+    page = said("explain", "pod/pod2", "--snapshot", _without("s3c.json", "pod1", tmp_path, attached))
     assert "step 2 of 4, detach: the kubelet of a still has it mounted" in page
-    page = _page("explain", "pod/pod2", "--snapshot", _without("s3c.json", "pod1", tmp_path, {}))
+    page = said("explain", "pod/pod2", "--snapshot", _without("s3c.json", "pod1", tmp_path, {}))
     assert "step 3 of 4, attach: the attach/detach controller has to attach it at b" in page
 
 
@@ -63,30 +57,28 @@ def test_F7_iscsi_is_detached_once_unmounted(tmp_path: Path) -> None:
     ],
 )
 def test_F4_explain_shows_the_guard_of_each_volume(case: str, words: str) -> None:
-    page = _page("explain", "pod/web-h-1", "--snapshot", str(CASES / case), "-o", "wide")
-    assert f"Writers data {words}" in page
+    assert f"Writers data {words}" in said("explain", "pod/web-h-1", "--snapshot", str(CASES / case), "-o", "wide")
 
 
 def test_F4_answers_show_when_the_guard_ends() -> None:
     snapshot = ("--snapshot", str(CASES / "s3a.json"))
-    explained = _page("explain", "pod/etcd-2", *snapshot)
+    explained = said("explain", "pod/etcd-2", *snapshot)
     guarded = (
         "a second node is kept off until it is detached (6 min after the pod object is gone); from then on nothing"
     )
     assert guarded in explained
-    stakes = _page("delete", "pod/etcd-2", "--grace-period=0", *snapshot)
-    assert guarded in stakes
-    assert "6 min after its object is gone, nothing keeps a second writer off" in stakes
-    partitions = _page("partitions", *snapshot)
+    stakes = said("delete", "pod/etcd-2", "--grace-period=0", *snapshot)
+    check_texts(stakes, (guarded, "6 min after its object is gone, nothing keeps a second writer off"))
+    partitions = said("partitions", *snapshot)
     assert "6 min after its object is gone, nothing keeps a second writer off volume data (iSCSI, ReadWriteOnce)" in (
         partitions
     )
-    timeline = _page("explain", "pod/etcd-2", "--timeline=node-lost", *snapshot)
+    timeline = said("explain", "pod/etcd-2", "--timeline=node-lost", *snapshot)
     assert "volume data open the pod's object keeps it; 360 s after that is gone" in timeline
 
 
 def test_F4_fence_names_unguarded_volumes() -> None:
-    page = _page("fence", "node/node-c3", "--demo")
+    page = said("fence", "node/node-c3", "--demo")
     assert "nothing then keeps a second writer off: data of shop/db-1 (NFS, ReadWriteOnce)" in page
 
 

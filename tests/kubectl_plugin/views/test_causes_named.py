@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.kubectl_plugin.answers import check_texts
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod, raw_workload
 from tests.tree import ROOT
@@ -51,8 +52,7 @@ def running(name: str, app: str, where: str, **spec: Any) -> dict[str, Any]:
 
 
 def test_missing_topology_key_is_the_reason(tmp_path: Path) -> None:
-    page = field("c24.json", "explain", "pod/os-nodes-0")
-    assert f"Of 3 nodes, 3 lack label {ZONE} of its topology spread." in page
+    assert f"Of 3 nodes, 3 lack label {ZONE} of its topology spread." in field("c24.json", "explain", "pod/os-nodes-0")
     objects = [
         node("m1"),
         node("m2"),
@@ -60,10 +60,8 @@ def test_missing_topology_key_is_the_reason(tmp_path: Path) -> None:
         running("q-0", "q", "m3"),
         waiting("q-1", "q", topologySpreadConstraints=[spread(RACK, "q"), spread("kubernetes.io/hostname", "q")]),
     ]
-    page = asked(tmp_path, objects, "explain", "pod/q-1")
-    assert f"2 lack label {RACK} of its topology spread" in page
-    page = asked(tmp_path, objects, "place", "pod/q-1")
-    assert f"2 lack label {RACK} of its topology spread" in page
+    assert f"2 lack label {RACK} of its topology spread" in asked(tmp_path, objects, "explain", "pod/q-1")
+    assert f"2 lack label {RACK} of its topology spread" in asked(tmp_path, objects, "place", "pod/q-1")
 
 
 def test_misspelt_topology_key_suggests_known_key(tmp_path: Path) -> None:
@@ -105,8 +103,7 @@ def test_exclusive_spread_constraints_conflict(tmp_path: Path) -> None:
     page = asked(tmp_path, [*rows, *pods, own], "explain", "pod/q-9")
     assert conflict.format(f"{RACK} and {host}") in page
     assert f"or ScheduleAnyway on {RACK} (then m1)." in page
-    page = asked(tmp_path, [*rows, *pods[1:], own], "explain", "pod/q-9")
-    assert "conflict:" not in page
+    assert "conflict:" not in asked(tmp_path, [*rows, *pods[1:], own], "explain", "pod/q-9")
 
 
 def test_three_constraints_may_conflict_only_together(tmp_path: Path) -> None:
@@ -246,9 +243,7 @@ def test_skew_0_on_one_node_names_uncounted_nodes(
     ]
     for pod in objects[4:]:
         pod["metadata"]["ownerReferences"] = [owner]
-    page = asked(tmp_path, objects, "explain", "statefulset/w")
-    assert "skew 0 within maxSkew 1 now:" in page
-    assert f"; {why}" in page
+    check_texts(asked(tmp_path, objects, "explain", "statefulset/w"), ("skew 0 within maxSkew 1 now:", f"; {why}"))
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
@@ -286,5 +281,4 @@ def test_class_that_was_not_read_gives_no_priority(tmp_path: Path, written: str,
 
 def test_priority_of_unread_class_is_unknown() -> None:
     page = said("explain", "-f", str(FIELD / "c16.yaml"), "--offline")
-    assert 'Priority that of class "high": unknown' in page
-    assert "no PriorityClass" not in page
+    check_texts(page, 'Priority that of class "high": unknown', "no PriorityClass")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +9,7 @@ import pytest
 
 from kubectl_plugin.views.pod.volume_words import claim_command, claim_lines, claim_sentences
 from podrules.scheduling.placement.outcome import ClaimProblem, ClaimTrouble
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.answers import data, said
 
 CASES: Final = Path(__file__).parents[2] / "testdata/cases/cli"
 BOTH: Final = (
@@ -25,7 +24,7 @@ UNBOUND: Final = (
 
 
 def printed(command: str, manifest: str) -> str:
-    return " ".join(run(command, "-f", str(CASES / manifest), "--demo").out.split())
+    return said(command, "-f", str(CASES / manifest), "--demo")
 
 
 @pytest.mark.parametrize(("manifest", "words"), [("pvc.yaml", BOTH), ("pvcself.yaml", UNBOUND)])
@@ -52,7 +51,7 @@ def test_placement_names_the_field_of_each_claim() -> None:
 
 
 def test_json_has_them() -> None:
-    report = json.loads(run("explain", "-f", str(CASES / "pvc.yaml"), "--demo", "-o", "json").out)
+    report = data("explain", "-f", str(CASES / "pvc.yaml"), "--demo")
     assert [(one["claim"], one["trouble"]) for one in report["placement"]["claims"]] == [
         ("missing", "Missing"),
         ("data", "ClassMissing"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from podrules.api.features import REFERENCE
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.pod.health import health
+from tests.kubectl_plugin.answers import check_texts, write_list
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 
@@ -364,13 +364,10 @@ def test_text_of_the_cluster_cannot_break_the_page(tmp_path: Path) -> None:
         "waiting": {"reason": "Bad\nReason\x1b[31m", "message": "first\nForged: line\x1b]0;title\x07" + "x" * 5000}
     }
     status = {"phase": "Pend\x1b[2Jing", "containerStatuses": [container_status("app", waits)]}
-    file = tmp_path / "list.json"
     items = [raw_node("n1"), raw_pod("web", "shop", nodeName="n1", status=status)]
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    out = run("explain", "pod/web", "-n", "shop", "--snapshot", str(file)).out
-    assert "\x1b" not in out
-    assert "\x07" not in out
-    assert "\nForged" not in out
+    file = write_list(tmp_path / "list.json", items)
+    out = run("explain", "pod/web", "-n", "shop", "--snapshot", file).out
+    check_texts(out, (), ("\x1b", "\x07", "\nForged"))
     assert "x" * 300 not in out.replace("\n", "")
 
 

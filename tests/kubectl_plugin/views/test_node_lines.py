@@ -23,6 +23,7 @@ from podrules.node.eviction.thresholds import NodeCondition, Signal
 from podrules.node.pressure.usage import UsageSource
 from podrules.pod.platform import Platform
 from tests.golden import check
+from tests.kubectl_plugin.answers import data, said
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_pod
 
@@ -38,9 +39,8 @@ def _rows(text: str) -> list[list[str]]:
 
 
 def _on(tmp_path: Path, objects: Sequence[Mapping[str, Any]], *arguments: str) -> Ran:
-    snapshot = tmp_path / "snapshot.json"
-    write_cluster(snapshot, objects)
-    return run("node", *arguments, "--snapshot", str(snapshot))
+    snapshot = write_cluster(tmp_path / "snapshot.json", objects)
+    return run("node", *arguments, "--snapshot", snapshot)
 
 
 def _node(name: str, *, ready: str = "True") -> dict[str, Any]:
@@ -92,7 +92,7 @@ def test_nodes_are_sorted_by_severity_then_headroom() -> None:
     assert sorted(row[0] for row in rows) == sorted(ALL)
     assert rows[0][:3] == ["node-c3", "Silent", "unknown"]
     assert rows[-1][:3] == ["node-b4", "Ready", "unknown"]
-    severities = {one: json.loads(run("node", one, "--demo", "-o", "json").out)["verdict"]["severity"] for one in ALL}
+    severities = {one: data("node", one, "--demo")["verdict"]["severity"] for one in ALL}
     order = [severities[row[0]] for row in rows]
     assert order == sorted(order, key=["trouble", "notice", "fine"].index)
     for severity in ("notice", "fine"):
@@ -104,8 +104,8 @@ def test_nodes_are_sorted_by_severity_then_headroom() -> None:
 
 def test_total_names_node_nearest_to_eviction() -> None:
     nearest = "nearest to an eviction: node-a1, 1.9Gi (6%): shop/recommend-27tvm5xll-5mzzd is evicted first"
-    assert nearest in " ".join(run("node", "--demo").out.split())
-    others = " ".join(run("node", "node-b1", "node-c3", "node-b2", "--demo").out.split())
+    assert nearest in said("node", "--demo")
+    others = said("node", "node-b1", "node-c3", "node-b2", "--demo")
     assert "nearest to an eviction: node-b1, 10.3Gi (34%): monitoring/log-agent-rm99l is evicted first" in others
     assert "nearest to" not in run("node", "node-c3", "node-b4", "--demo").out
 
@@ -115,16 +115,15 @@ def test_line_counts_what_does_not_fit() -> None:
     assert {name: more for name, more in counts.items() if more} == dict.fromkeys(
         ("node-a1", "node-a3"), "1 more finding"
     )
-    listed = " ".join(run("explain", "nodes", "--demo").out.split())
-    assert listed.count("; 1 more finding") == 2
+    assert said("explain", "nodes", "--demo").count("; 1 more finding") == 2
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_line_agrees_with_the_page(name: str) -> None:
     report = _report(name)
-    cells, page = _cells(report), " ".join(run("node", name, "--demo").out.split())
+    cells, page = _cells(report), said("node", name, "--demo")
     assert cells["VERDICT"].partition("; ")[0] in page
-    verdict = json.loads(run("node", name, "--demo", "-o", "json").out)["verdict"]
+    verdict = data("node", name, "--demo")["verdict"]
     assert bool(cells["VERDICT"]) is (verdict["severity"] != "fine")
     if cells["HEADROOM"] == "unknown":
         assert cells["EVICTED-FIRST"] == cells["KILLED-FIRST"] == "unknown"
@@ -139,13 +138,13 @@ def test_line_agrees_with_the_page(name: str) -> None:
 
 
 def test_json_is_a_list_of_single_node_reports() -> None:
-    listed = json.loads(run("node", "--demo", "-o", "json").out)
+    listed = data("node", "--demo")
     assert (listed["apiVersion"], listed["kind"]) == ("kubectl-qos/v1", "List")
     assert [entry["name"] for entry in listed["items"]] == ALL
     validator = jsonschema.Draft202012Validator(schema_of("NodePressure"))
     for entry in listed["items"]:
         validator.validate(entry)
-        alone = json.loads(run("node", entry["name"], "--demo", "-o", "json").out)
+        alone = data("node", entry["name"], "--demo")
         assert entry["verdict"] == alone["verdict"]
         assert entry["promised"]["usage"] == alone["promised"]["usage"]
         assert [one["places"] for one in entry["oom"]] == [one["places"] for one in alone["oom"]]
@@ -249,7 +248,7 @@ def _left(report: NodePressureReport, **percents: int) -> tuple[ThresholdReport,
 
 
 @pytest.mark.parametrize(
-    ("percents", "said"),
+    ("percents", "shown"),
     [
         ({"memory": 40, "disk": 5}, "nodefs 5%"),
         ({"memory": 4, "disk": 5}, "4%"),
@@ -258,10 +257,10 @@ def _left(report: NodePressureReport, **percents: int) -> tuple[ThresholdReport,
     ],
     ids=str,
 )
-def test_disk_that_is_nearer_is_named(percents: dict[str, int], said: str) -> None:
+def test_disk_that_is_nearer_is_named(percents: dict[str, int], shown: str) -> None:
     report = _report()
     words = _cells(_with(report, thresholds=_left(report, **percents)))["HEADROOM"].split()
-    assert " ".join([*words[:-2], words[-1]]) == said
+    assert " ".join([*words[:-2], words[-1]]) == shown
 
 
 def test_node_conditions_and_unknown_state() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from kubectl_plugin.views.node.node_pressure import node_pressure_verdict
 from kubectl_plugin.views.steps import outcome_verdict
 from kubectl_plugin.views.targets import TargetTable
 from podrules.node.pressure.usage import Nearness, headroom_nearness, is_near_limit
+from tests.kubectl_plugin.answers import check_texts, data, said, write_list
 from tests.kubectl_plugin.running import run
 
 NODES: Final = sorted(entry["metadata"]["name"] for entry in demo_objects() if entry["kind"] == "Node")
@@ -72,15 +72,15 @@ def test_node_is_judged_by_its_headroom(percent: int, code: VerdictCode, severit
     near = [
         replace(one, headroom_percent=percent) if one.signal.is_memory is memory and one.hard else one for one in far
     ]
-    said = node_pressure_verdict(replace(report, thresholds=tuple(near), oom=report.oom[:1]), None)
-    assert (said.code, said.severity) == (code, severity)
+    shown = node_pressure_verdict(replace(report, thresholds=tuple(near), oom=report.oom[:1]), None)
+    assert (shown.code, shown.severity) == (code, severity)
     if memory:
-        assert f"({percent}% of the capacity) until the first eviction" in " ".join(said.sentences)
+        assert f"({percent}% of the capacity) until the first eviction" in " ".join(shown.sentences)
 
 
 def test_node_without_trouble_shows_none() -> None:
-    said = node_pressure_verdict(replace(_pressed(), oom=_pressed().oom[:1]), None)
-    assert (said.code, said.severity) == (VerdictCode.READY, Severity.FINE)
+    shown = node_pressure_verdict(replace(_pressed(), oom=_pressed().oom[:1]), None)
+    assert (shown.code, shown.severity) == (VerdictCode.READY, Severity.FINE)
 
 
 @pytest.mark.parametrize(
@@ -96,30 +96,30 @@ def test_node_without_trouble_shows_none() -> None:
     ids=str,
 )
 def test_codes_of_a_node(changed: dict[str, Any], code: VerdictCode, severity: Severity) -> None:
-    said = node_verdict(replace(_promised(), **changed), None)
-    assert (said.code, said.severity) == (code, severity)
-    assert all(sentence.endswith(".") for sentence in said.sentences)
+    shown = node_verdict(replace(_promised(), **changed), None)
+    assert (shown.code, shown.severity) == (code, severity)
+    assert all(sentence.endswith(".") for sentence in shown.sentences)
 
 
 def test_both_pages_show_requests_over_allocatable() -> None:
     for command in (("explain", "node/node-a3"), ("node", "node-a3")):
-        said = " ".join(run(*command, "--demo").out.partition("\n\n")[0].split())
-        assert "Requests add up to memory 112% of allocatable" in said
+        shown = " ".join(run(*command, "--demo").out.partition("\n\n")[0].split())
+        assert "Requests add up to memory 112% of allocatable" in shown
 
 
 def test_pages_agree_on_container_at_its_limit() -> None:
     """The node's page names the pod too, the pod's page does not."""
     words = "uses 95% of its limit 8Gi (working set): at the limit the kernel kills it."
-    node = " ".join(run("node", "node-a3", "--demo").out.split())
-    pod = " ".join(run("explain", "pod/postgres-0", "-n", "data", "--demo").out.split())
+    node = said("node", "node-a3", "--demo")
+    pod = said("explain", "pod/postgres-0", "-n", "data", "--demo")
     assert f"Container postgres of data/postgres-0 {words}" in node
     assert f"Container postgres {words}" in pod
 
 
 @pytest.mark.parametrize("outcome", StepOutcome)
 def test_change_is_described_by_its_outcome(outcome: StepOutcome) -> None:
-    said = outcome_verdict(outcome, ("It is so.",))
-    assert said == Verdict(VerdictCode(outcome.value), said.severity, ("It is so.",))
+    shown = outcome_verdict(outcome, ("It is so.",))
+    assert shown == Verdict(VerdictCode(outcome.value), shown.severity, ("It is so.",))
 
 
 @pytest.mark.parametrize("name", ["node-a1", "node-b1", "node-c3"])
@@ -131,15 +131,14 @@ def test_first_screen_has_verdict_and_first_victims(name: str) -> None:
 
 
 def test_old_headings_are_removed() -> None:
-    said = run("node", "node-a1", "--demo", "-o", "wide").out
-    assert "why ahead" in said
-    assert ": tie," in said
-    assert "what puts it before" not in " ".join(said.split())
-    assert "equal" not in said
+    shown = run("node", "node-a1", "--demo", "-o", "wide").out
+    check_texts(shown, ("why ahead", ": tie,"))
+    assert "what puts it before" not in " ".join(shown.split())
+    assert "equal" not in shown
 
 
 def _codes(*arguments: str) -> tuple[str, str]:
-    verdict = json.loads(run(*arguments, "-o", "json").out)["verdict"]
+    verdict = data(*arguments)["verdict"]
     return verdict["code"], verdict["severity"]
 
 
@@ -148,7 +147,7 @@ def test_both_pages_of_a_node_agree(name: str) -> None:
     asked = ("node", name, "--demo"), ("explain", f"node/{name}", "--demo")
     node, explained = (_codes(*words) for words in asked)
     assert node == explained
-    pages = [" ".join(run(*words).out.split()) for words in asked]
+    pages = [said(*words) for words in asked]
     report = msgspec.json.decode(run("node", name, "--demo", "-o", "json").out, type=NodePressureReport)
     deciding = node_pressure_verdict(report, None).decisive.partition(" since ")[0]
     if node[1] != "fine":
@@ -156,7 +155,7 @@ def test_both_pages_of_a_node_agree(name: str) -> None:
 
 
 def test_demo_has_nodes_of_several_codes() -> None:
-    listed = json.loads(run("explain", "nodes", "--demo", "-o", "json").out)["items"]
+    listed = data("explain", "nodes", "--demo")["items"]
     assert {entry["verdict"]["code"] for entry in listed} == {
         *("Ready", "NearEviction", "NearMemoryLimit", "RequestsOverAllocatable", "Cordoned", "NodeSilent")
     }
@@ -189,18 +188,17 @@ def test_partitions_is_as_urgent_as_the_node(
             condition["status"] = ready
             taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
             entry["spec"]["taints"] += [taint] if fenced else []
-    file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    source = ("--snapshot", str(file))
+    file = write_list(tmp_path / "cluster.json", objects)
+    source = ("--snapshot", file)
     assert _codes("node", "node-c3", *source) == _codes("explain", "node/node-c3", *source) == (code, severity)
     assert _codes("partitions", *source) == (of_all, severity)
 
 
 def test_live_list_shows_that_usage_was_not_read() -> None:
     """`explain pods` does the same: each node would need its own requests."""
-    said = node_verdict(replace(_promised(), usage=None), None)
-    assert (said.code, said.severity) == (VerdictCode.READY, Severity.FINE)
-    assert said.sentences[-1] == "Its usage was not read: use kubectl qos node."
+    shown = node_verdict(replace(_promised(), usage=None), None)
+    assert (shown.code, shown.severity) == (VerdictCode.READY, Severity.FINE)
+    assert shown.sentences[-1] == "Its usage was not read: use kubectl qos node."
     table = TargetTable(None)
     table.add(replace(_promised(), usage=None), "node/node-b1")
     [total] = [part for part in table.page(by_trouble=True).parts if isinstance(part, Section)]
@@ -208,8 +206,8 @@ def test_live_list_shows_that_usage_was_not_read() -> None:
 
 
 def test_report_is_as_urgent_about_a_node_as_its_page() -> None:
-    data = json.loads(run("report", "-A", "--demo", "-o", "json").out)
-    nodes = msgspec.convert(data["nodes"], tuple[NodeEntry, ...])
+    found = data("report", "-A", "--demo")
+    nodes = msgspec.convert(found["nodes"], tuple[NodeEntry, ...])
     reported = {node.name: node_state(node)[0].value for node in nodes}
-    listed = json.loads(run("node", "--demo", "-o", "json").out)["items"]
+    listed = data("node", "--demo")["items"]
     assert reported == {item["name"]: item["verdict"]["severity"] for item in listed}

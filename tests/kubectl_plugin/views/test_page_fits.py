@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import pty
 import re
@@ -23,6 +22,7 @@ from kubectl_plugin.render.text import render_page
 from kubectl_plugin.render.width import text_columns
 from kubectl_plugin.reports.verdict import Severity
 from tests.golden import check
+from tests.kubectl_plugin.answers import data
 from tests.kubectl_plugin.running import run
 from tests.kubectl_plugin.terminals import resize
 from tests.kubectl_plugin.test_golden import GOLDEN
@@ -40,7 +40,7 @@ _ONLY_BRIEF: Final = frozenset({"Next", "Unknown"})
 
 @cache
 def explained(namespace: str, name: str) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(run("explain", f"pod/{name}", "-n", namespace, "--demo", "-o", "json").out)
+    read: dict[str, Any] = data("explain", f"pod/{name}", "-n", namespace, "--demo")
     return read
 
 
@@ -95,8 +95,7 @@ def test_whole_page_includes_the_default_page(monkeypatch: pytest.MonkeyPatch) -
     for namespace, name in _PODS[::7]:
         words = (f"pod/{name}", "-n", namespace, "--demo")
         brief, whole = page(monkeypatch, 80, *words), page(monkeypatch, 80, *words, "-o", "wide")
-        labels = set(_LABEL.findall(whole))
-        assert set(_LABEL.findall(brief)) - labels <= _ONLY_BRIEF, name
+        assert set(_LABEL.findall(brief)) - set(_LABEL.findall(whole)) <= _ONLY_BRIEF, name
         assert brief.partition("\n\n")[0] == whole.partition("\n\n")[0], name
         assert f"kubectl qos explain pod/{name} -n {namespace} --demo -o wide" in brief
         assert brief.count("\n") < whole.count("\n"), name
@@ -227,8 +226,7 @@ def test_colours_work_on_light_and_dark_terminals() -> None:
         drawn = Page("t", ("said",), severity, (Section("Why", ("x",)),))
         painted = render_page(drawn, colour=True, target=Target())
         assert set(re.findall(r"\x1b\[([\d;]*)m", painted)) <= {"0", "1", "31", "32", "33"}
-        plain = render_page(drawn, colour=False, target=Target())
-        assert re.sub(r"\x1b\[[\d;]*m", "", painted) == plain
+        assert re.sub(r"\x1b\[[\d;]*m", "", painted) == render_page(drawn, colour=False, target=Target())
     assert "\x1b" not in run("explain", "--demo", *SIZES["pod-stuck"]).out
 
 

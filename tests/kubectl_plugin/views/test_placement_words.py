@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -116,174 +117,153 @@ def test_many_facts_are_shortened() -> None:
 
 SPREAD = (ConstraintSpread("spec.topologySpreadConstraints[0]", ZONE, 1, 0, (), 0, 1, (), 0, ()),)
 STAY = " (no pods found that could move)"
-CHANGES: list[tuple[CandidateChange, str]] = [
-    (CandidateChange(ChangeKind.UNCORDON, node="a"), "uncordon a"),
+THEN = " (then b and 2 more nodes)"
+ON_A, ON_B = PodOnNode("shop", "web-0", "a"), PodOnNode("shop", "web-0", "b")
+
+
+def change(kind: str, node: str = "", value: str = "", **more: Any) -> CandidateChange:
+    """A change; a toleration or a constraint has its field."""
+    if kind == "TOLERATE":
+        more["field"] = "spec.tolerations"
+    if kind == "SPREAD":
+        more["field"] = f"spec.topologySpreadConstraints[0].{more['field']}"
+    return CandidateChange(ChangeKind[kind], node=node, value=value, **more)
+
+
+def remedied(*changes: CandidateChange) -> str:
+    """The words for changes after which ``b`` takes the pod."""
+    return remedy_words(Remedy(changes, "b", 1, 0), ())
+
+
+TOLERATED = change("TOLERATE", value="x:NoSchedule")
+SILENT = change("REMOVE_TAINT", "b", "node.kubernetes.io/unreachable:NoSchedule")
+STOPPED = change("REMOVE_PODS", "a", pods=(ON_A,))
+BACK = "(its node is silent: bring it back or fence it)"
+LACKED = {"memory": 220 * MI, "cpu": 100}
+ANTI_AFFINITY = "spec.affinity.podAntiAffinity"
+CHANGES: list[tuple[str, CandidateChange]] = [
+    ("uncordon a", change("UNCORDON", "a")),
+    (f"tolerate x:NoSchedule{THEN}", TOLERATED),
+    ("wait until b answers again", SILENT),
     (
-        CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule"),
-        "tolerate x:NoSchedule (then b and 2 more nodes)",
-    ),
-    (
-        CandidateChange(ChangeKind.REMOVE_TAINT, node="b", value="node.kubernetes.io/unreachable:NoSchedule"),
-        "wait until b answers again",
-    ),
-    (
-        CandidateChange(ChangeKind.REMOVE_TAINT, node="b", value="node.kubernetes.io/out-of-service=x:NoExecute"),
         "wait until b is back, and run kubectl qos unfence node/b",
+        change("REMOVE_TAINT", "b", "node.kubernetes.io/out-of-service=x:NoExecute"),
     ),
     (
-        CandidateChange(ChangeKind.REMOVE_TAINT, node="b", value="file.csi.azure.com/agent-not-ready:NoExecute"),
         "wait until the agent of file.csi.azure.com is ready on b",
+        change("REMOVE_TAINT", "b", "file.csi.azure.com/agent-not-ready:NoExecute"),
     ),
     (
-        CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value="CriticalAddonsOnly=true:NoSchedule"),
-        "tolerate CriticalAddonsOnly=true:NoSchedule (kept for critical add-ons) (then b and 2 more nodes)",
+        f"tolerate CriticalAddonsOnly=true:NoSchedule (kept for critical add-ons){THEN}",
+        change("TOLERATE", value="CriticalAddonsOnly=true:NoSchedule"),
     ),
     (
-        CandidateChange(ChangeKind.ADD_NODE, node="b", value="karpenter.sh/disrupted:NoSchedule"),
         "add a node or wait for a new one: Karpenter is about to remove b",
+        change("ADD_NODE", "b", "karpenter.sh/disrupted:NoSchedule"),
     ),
+    ("add a node that runs Linux: b runs Windows", change("ADD_NODE", "b", "kubernetes.io/os=windows:NoSchedule")),
     (
-        CandidateChange(ChangeKind.ADD_NODE, node="b", value="kubernetes.io/os=windows:NoSchedule"),
-        "add a node that runs Linux: b runs Windows",
-    ),
-    (
-        CandidateChange(ChangeKind.ADD_NODE, node="b", value="google.com/tpu=present:NoSchedule"),
         "add a node without taint google.com/tpu=present:NoSchedule: b is for pods that use TPUs",
+        change("ADD_NODE", "b", "google.com/tpu=present:NoSchedule"),
     ),
     (
-        CandidateChange(ChangeKind.ADD_NODE, node="b", field="spec.nodeSelector", value="kubernetes.io/arch=arm64"),
         "add a node with kubernetes.io/arch=arm64",
+        change("ADD_NODE", "b", "kubernetes.io/arch=arm64", field="spec.nodeSelector"),
     ),
+    (f"maxSkew 3 on {ZONE}{THEN}", change("SPREAD", field="maxSkew", value="3")),
+    (f"nodeTaintsPolicy Honor on {ZONE}{THEN}", change("SPREAD", field="nodeTaintsPolicy", value="Honor")),
+    (f"ScheduleAnyway on {ZONE}{THEN}", change("SPREAD", field="whenUnsatisfiable", value="ScheduleAnyway")),
+    (f"spread over rack instead of {ZONE}{THEN}", change("SPREAD", field="topologyKey", value="rack")),
+    (f"free 220Mi memory and 100m cpu on a{STAY}", change("FREE", "a", amounts=LACKED)),
     (
-        CandidateChange(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].maxSkew", value="3"),
-        f"maxSkew 3 on {ZONE} (then b and 2 more nodes)",
-    ),
-    (
-        CandidateChange(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].nodeTaintsPolicy", value="Honor"),
-        f"nodeTaintsPolicy Honor on {ZONE} (then b and 2 more nodes)",
-    ),
-    (
-        CandidateChange(
-            ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].whenUnsatisfiable", value="ScheduleAnyway"
-        ),
-        f"ScheduleAnyway on {ZONE} (then b and 2 more nodes)",
-    ),
-    (
-        CandidateChange(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].topologyKey", value="rack"),
-        f"spread over rack instead of {ZONE} (then b and 2 more nodes)",
-    ),
-    (
-        CandidateChange(ChangeKind.FREE, node="a", amounts={"memory": 220 * MI, "cpu": 100}),
-        f"free 220Mi memory and 100m cpu on a{STAY}",
-    ),
-    (
-        CandidateChange(
-            ChangeKind.FREE, node="a", amounts={"memory": 220 * MI, "cpu": 100}, promised={"memory": 300 * MI}
-        ),
         f"free 220Mi of the 300Mi promised memory and 100m cpu on a{STAY}",
+        change("FREE", "a", amounts=LACKED, promised={"memory": 300 * MI}),
     ),
     (
-        CandidateChange(ChangeKind.ENLARGE, node="a", amounts={"cpu": 2000, "pods": 1}),
         "replace a with one that has 2 free CPU and room for 1 more pod",
+        change("ENLARGE", "a", amounts={"cpu": 2000, "pods": 1}),
     ),
-    (CandidateChange(ChangeKind.LABEL_NODE, node="a", value="disk=ssd"), "label a disk=ssd"),
+    ("label a disk=ssd", change("LABEL_NODE", "a", "disk=ssd")),
+    (f"drop spec.nodeSelector disk=ssd{THEN}", change("DROP", field="spec.nodeSelector", value="disk=ssd")),
     (
-        CandidateChange(ChangeKind.DROP, field="spec.nodeSelector", value="disk=ssd"),
-        "drop spec.nodeSelector disk=ssd (then b and 2 more nodes)",
+        f"drop the required terms of {ANTI_AFFINITY}{THEN}",
+        change("DROP", field=f"{ANTI_AFFINITY}.requiredDuringSchedulingIgnoredDuringExecution"),
     ),
+    ("stop pod shop/web-0 on b", change("REMOVE_PODS", "a", pods=(ON_B,))),
+    ("wait until shop/web-0 on b, which is being deleted, is gone", change("AWAIT_PODS", "b", pods=(ON_B,))),
     (
-        CandidateChange(
-            ChangeKind.DROP, field="spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-        ),
-        "drop the required terms of spec.affinity.podAntiAffinity (then b and 2 more nodes)",
-    ),
-    (
-        CandidateChange(ChangeKind.REMOVE_PODS, node="a", pods=(PodOnNode("shop", "web-0", "b"),)),
-        "stop pod shop/web-0 on b",
+        f"wait until shop/web-0 on a, which is being deleted, is gone {BACK} (then b)",
+        change("AWAIT_PODS", "b", pods=(ON_A,), silent=True),
     ),
     (
-        CandidateChange(ChangeKind.AWAIT_PODS, node="b", pods=(PodOnNode("shop", "web-0", "b"),)),
-        "wait until shop/web-0 on b, which is being deleted, is gone",
-    ),
-    (
-        CandidateChange(ChangeKind.AWAIT_PODS, node="b", pods=(PodOnNode("shop", "web-0", "a"),), silent=True),
-        (
-            "wait until shop/web-0 on a, which is being deleted, is gone "
-            "(its node is silent: bring it back or fence it) (then b)"
-        ),
-    ),
-    (
-        CandidateChange(ChangeKind.ROLL_OUT, node="a", pods=(PodOnNode("shop", "web-0", "b"),), paused=True),
         "resume the paused rollout and let it stop shop/web-0 on b first: maxUnavailable 1",
+        change("ROLL_OUT", "a", pods=(ON_B,), paused=True),
     ),
+    ("let the rollout stop shop/web-0 on b first: maxUnavailable 1", change("ROLL_OUT", "a", pods=(ON_B,))),
     (
-        CandidateChange(ChangeKind.ROLL_OUT, node="a", pods=(PodOnNode("shop", "web-0", "b"),)),
-        "let the rollout stop shop/web-0 on b first: maxUnavailable 1",
-    ),
-    (
-        CandidateChange(
-            ChangeKind.REMOVE_PODS, node="b", pods=(PodOnNode("shop", "web-0", "a"), PodOnNode("shop", "web-1", "b"))
-        ),
         "stop pods shop/web-0 on a and shop/web-1 on b (then b)",
+        change("REMOVE_PODS", "b", pods=(ON_A, PodOnNode("shop", "web-1", "b"))),
     ),
 ]
 
 
-@pytest.mark.parametrize(("change", "words"), CHANGES, ids=map(str, range(len(CHANGES))))
-def test_change(change: CandidateChange, words: str) -> None:
-    assert remedy_words(Remedy((change,), "b", 3, 0), SPREAD) == words
+@pytest.mark.parametrize(("words", "one"), CHANGES, ids=map(str, range(len(CHANGES))))
+def test_change(words: str, one: CandidateChange) -> None:
+    assert remedy_words(Remedy((one,), "b", 3, 0), SPREAD) == words
 
 
 @pytest.mark.parametrize(
     ("helped", "waiting", "words"), [(1, 3, ", which helps 1 of 3 pods"), (3, 3, ""), (None, 40, ""), (None, 1, "")]
 )
 def test_remedy_shows_how_many_replicas_it_helps(helped: int | None, waiting: int, words: str) -> None:
-    change = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule")
-    assert remedy_words(Remedy((change,), "b", 1, 0, helped, waiting), ()) == f"tolerate x:NoSchedule{words} (then b)"
+    remedy = Remedy((TOLERATED,), "b", 1, 0, helped, waiting)
+    assert remedy_words(remedy, ()) == f"tolerate x:NoSchedule{words} (then b)"
 
 
 def test_every_kind_of_change_has_a_text() -> None:
-    assert {change.kind for change, _ in CHANGES} == set(ChangeKind)
+    assert {one.kind for _, one in CHANGES} == set(ChangeKind)
 
 
-SILENT = CandidateChange(ChangeKind.REMOVE_TAINT, node="b", value="node.kubernetes.io/unreachable:NoSchedule")
-STOPPED = CandidateChange(ChangeKind.REMOVE_PODS, node="a", pods=(PodOnNode("shop", "web-0", "a"),))
+LABELLED = change("LABEL_NODE", "b", "disk=ssd")
+LARGER = change("ENLARGE", "b", amounts={"cpu": 2000})
+MODEL = change("ADD_NODE", "b", "nvidia.com/gpu.product=L4", field="spec.nodeSelector")
+REPLACED = "replace b with one that has 2 free CPU"
 
 
-def test_temporary_state_is_a_condition_of_the_remedy() -> None:
-    stopped = replace(STOPPED, node="b")
-    assert remedy_words(Remedy((SILENT, stopped), "b", 1, 0), ()) == (
-        "stop pod shop/web-0 on a, once b answers again (then b)"
-    )
-
-
-def test_larger_node_keeps_labels_without_node_faults() -> None:
-    tolerated = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule")
-    labelled = CandidateChange(ChangeKind.LABEL_NODE, node="b", value="disk=ssd")
-    uncordoned = CandidateChange(ChangeKind.UNCORDON, node="b")
-    larger = CandidateChange(ChangeKind.ENLARGE, node="b", amounts={"cpu": 2000})
-    replaced = "replace b with one that has 2 free CPU"
-    assert remedy_words(Remedy((SILENT, larger), "b", 1, 0), ()) == replaced
-    assert remedy_words(Remedy((tolerated, uncordoned, labelled, larger), "b", 1, 0), ()) == (
-        f"tolerate x:NoSchedule and {replaced} and the label disk=ssd"
-    )
-    several = replace(labelled, value="disk=ssd,pool=big")
-    assert remedy_words(Remedy((several, larger), "b", 1, 0), ()) == f"{replaced} and the labels disk=ssd,pool=big"
-
-
-def test_added_node_has_missing_room_and_labels() -> None:
-    tolerated = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule")
-    going = CandidateChange(ChangeKind.ADD_NODE, node="b", value="ToBeDeletedByClusterAutoscaler=17:NoSchedule")
-    model = CandidateChange(ChangeKind.ADD_NODE, node="b", field="spec.nodeSelector", value="nvidia.com/gpu.product=L4")
-    larger = CandidateChange(ChangeKind.ENLARGE, node="b", amounts={"cpu": 2000})
-    freed = CandidateChange(ChangeKind.FREE, node="b", amounts={"cpu": 100})
-    said = remedy_words(Remedy((tolerated, going, model, larger), "b", 1, 0), ())
-    assert said == (
-        "tolerate x:NoSchedule and add a node with nvidia.com/gpu.product=L4 and 2 free CPU "
-        "or wait for a new one: cluster-autoscaler is about to remove b"
-    )
-    # A new node is empty.
-    assert remedy_words(Remedy((model, freed), "b", 1, 0), ()) == "add a node with nvidia.com/gpu.product=L4"
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        pytest.param(
+            (SILENT, replace(STOPPED, node="b")),
+            "stop pod shop/web-0 on a, once b answers again (then b)",
+            id="a temporary state is a condition",
+        ),
+        pytest.param((SILENT, LARGER), REPLACED, id="a larger node has no faults"),
+        pytest.param(
+            (TOLERATED, change("UNCORDON", "b"), LABELLED, LARGER),
+            f"tolerate x:NoSchedule and {REPLACED} and the label disk=ssd",
+            id="a larger node keeps the label",
+        ),
+        pytest.param(
+            (replace(LABELLED, value="disk=ssd,pool=big"), LARGER),
+            f"{REPLACED} and the labels disk=ssd,pool=big",
+            id="a larger node keeps the labels",
+        ),
+        pytest.param(
+            (TOLERATED, change("ADD_NODE", "b", "ToBeDeletedByClusterAutoscaler=17:NoSchedule"), MODEL, LARGER),
+            "tolerate x:NoSchedule and add a node with nvidia.com/gpu.product=L4 and 2 free CPU "
+            "or wait for a new one: cluster-autoscaler is about to remove b",
+            id="an added node has the missing room and labels",
+        ),
+        pytest.param(
+            (MODEL, change("FREE", "b", amounts={"cpu": 100})),
+            "add a node with nvidia.com/gpu.product=L4",
+            id="a new node is empty",
+        ),
+    ],
+)
+def test_changes_of_one_remedy(changes: tuple[CandidateChange, ...], words: str) -> None:
+    assert remedied(*changes) == words
 
 
 def test_every_temporary_taint_has_a_text() -> None:
@@ -294,45 +274,33 @@ def test_every_temporary_taint_has_a_text() -> None:
         *(f"node.cloudprovider.kubernetes.io/{kind}" for kind in ("uninitialized", "shutdown")),
     )
     for key in keys:
-        one = Remedy((replace(SILENT, value=f"{key}=value:NoExecute"),), "b", 1, 0)
-        assert re.fullmatch("wait until .*b.*", remedy_words(one, ()))
+        assert re.fullmatch("wait until .*b.*", remedied(replace(SILENT, value=f"{key}=value:NoExecute")))
+
+
+def rejected(plugin: str, remedy: Remedy, *facts: Fact) -> RejectedGroup:
+    nodes = (RejectedNode("a", facts, ()),)
+    return RejectedGroup(plugin, (), 1, 1, preemption_may_help=False, nodes=nodes, remedy=remedy)
+
+
+def ways(*groups: RejectedGroup) -> list[str]:
+    outcome = PlacementOutcome.UNSCHEDULABLE
+    return ways_out(Placement(outcome=outcome, scheduler_name="", reason="", verified=True, rejected=groups))
 
 
 def test_remedy_that_includes_another_is_dropped() -> None:
-    def group(plugin: str, cost: int, *changes: CandidateChange) -> RejectedGroup:
-        return RejectedGroup(
-            plugin, (), 1, 1, preemption_may_help=False, nodes=(), remedy=Remedy(changes, changes[-1].node, 1, cost)
-        )
-
-    cheap = group("VolumeRestrictions", 10, STOPPED)
-    dearer = group("TaintToleration", 200, SILENT, replace(STOPPED, node="b"))
-    placement = Placement(
-        outcome=PlacementOutcome.UNSCHEDULABLE, scheduler_name="", reason="", verified=True, rejected=(dearer, cheap)
-    )
-    assert ways_out(placement) == ["stop pod shop/web-0 on a"]
+    cheap = rejected("VolumeRestrictions", Remedy((STOPPED,), "a", 1, 10))
+    dearer = rejected("TaintToleration", Remedy((SILENT, replace(STOPPED, node="b")), "b", 1, 200))
+    assert ways(dearer, cheap) == ["stop pod shop/web-0 on a"]
 
 
 def test_changes_outside_the_spec_come_first() -> None:
-    def group(change: CandidateChange, cost: int, fact: InsufficientResource | None = None) -> RejectedGroup:
-        node = RejectedNode("a", () if fact is None else (fact,), ())
-        remedy = Remedy((change,), "a", 3, cost)
-        return RejectedGroup("P", (), 1, 1, preemption_may_help=False, nodes=(node,), remedy=remedy)
-
-    spread = group(CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value="spot:NoSchedule"), 10)
-    cordoned = group(CandidateChange(ChangeKind.UNCORDON, node="a"), 130)
-    free = CandidateChange(ChangeKind.FREE, node="a", amounts={"memory": 200 * MI})
+    spread = rejected("P", Remedy((change("TOLERATE", value="spot:NoSchedule"),), "a", 3, 10))
+    cordoned = rejected("P", Remedy((change("UNCORDON", "a"),), "a", 3, 130))
+    free = Remedy((change("FREE", "a", amounts={"memory": 200 * MI}),), "a", 3, 120)
 
     def remedies(size: int) -> list[str]:
-        little = group(free, 120, InsufficientResource("memory", 300 * MI, (size - 100) * MI, size * MI))
-        return ways_out(
-            Placement(
-                outcome=PlacementOutcome.UNSCHEDULABLE,
-                scheduler_name="",
-                reason="",
-                verified=True,
-                rejected=(spread, little, cordoned),
-            )
-        )
+        lacks = InsufficientResource("memory", 300 * MI, (size - 100) * MI, size * MI)
+        return ways(spread, rejected("P", free, lacks), cordoned)
 
     tolerated = "tolerate spot:NoSchedule (then a and 2 more nodes)"
     assert remedies(size=2000) == ["uncordon a", f"free 200Mi memory on a{STAY}", tolerated]
@@ -360,5 +328,5 @@ def test_amounts_show_what_is_missing(free: int, asked: int, words: tuple[str, s
     [(4352 * MI, "4.3Gi"), (4096 * MI, "4Gi"), (1, "1"), (1025, "1.1Ki"), (200 * MI + 1, "201Mi"), (220 * MI, "220Mi")],
 )
 def test_amount_to_free_is_not_rounded_down(missing: int, words: str) -> None:
-    change = CandidateChange(ChangeKind.FREE, node="a", amounts={"memory": missing})
-    assert remedy_words(Remedy((change,), "a", 1, 1), ()) == f"free {words} memory on a{STAY}"
+    free = change("FREE", "a", amounts={"memory": missing})
+    assert remedy_words(Remedy((free,), "a", 1, 1), ()) == f"free {words} memory on a{STAY}"

@@ -14,6 +14,7 @@ from typing import Any, Final
 import pytest
 
 from cluster_io.demo import demo_objects
+from tests.kubectl_plugin.answers import check_texts, data, write_list
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_pod, raw_priority_class, raw_workload
 
@@ -35,10 +36,6 @@ ASKED: Final = {
 }
 
 
-def write_list(file: Path, objects: list[dict[str, Any]]) -> None:
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-
-
 def said(*words: str) -> str:
     return " ".join(run(*words, "--snapshot", str(SEED)).out.split())
 
@@ -52,11 +49,7 @@ def test_now_is_newest_time_and_is_shown_once(name: str) -> None:
 
 
 def test_only_the_silent_node_is_called_silent() -> None:
-    text = said("partitions")
-    assert "node/a Silent since 09:50:50 UTC" in text
-    assert "15m ago" in text
-    assert "node/b" not in text
-    assert "No heartbeats" not in text
+    check_texts(said("partitions"), ("node/a Silent since 09:50:50 UTC", "15m ago"), ("node/b", "No heartbeats"))
 
 
 def test_answering_node_of_a_list_is_not_fenced() -> None:
@@ -65,8 +58,7 @@ def test_answering_node_of_a_list_is_not_fenced() -> None:
 
 
 def test_json_uses_the_same_time() -> None:
-    report = json.loads(run("partitions", "--snapshot", str(SEED), "-o", "json").out)
-    assert report["at"] == "2026-11-22T10:05:00Z"
+    assert data("partitions", "--snapshot", str(SEED))["at"] == "2026-11-22T10:05:00Z"
 
 
 def test_html_page_shows_assumed_time() -> None:
@@ -214,13 +206,12 @@ def test_pod_may_fit_if_earlier_pod_is_placed_elsewhere(tmp_path: Path) -> None:
         {**CLAIM, "metadata": meta, "spec": {"volumeName": "v"}, "status": {"phase": "Bound"}},
         {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": {**volume, **affinity}},
     ]
-    data = [{"name": "data", "persistentVolumeClaim": {"claimName": "x"}}]
-    small = raw_pod("small", "p", requests={"memory": "1Gi"}, volumes=data)
+    printed = [{"name": "data", "persistentVolumeClaim": {"claimName": "x"}}]
+    small = raw_pod("small", "p", requests={"memory": "1Gi"}, volumes=printed)
     write_list(manifest := tmp_path / "two.yaml", [small, raw_pod("large", "p", requests={"memory": "4Gi"})])
     there = raw_pod("there", "p", uid="there", requests={"memory": "1Gi"}, nodeName="n1")
     words = ("place", "-f", str(manifest))
-    file = write_cluster(tmp_path / "c.qos", [*zones, there, *bound])
-    assert "Both pods fit" in run(*words, "--snapshot", file).out
+    assert "Both pods fit" in run(*words, "--snapshot", write_cluster(tmp_path / "c.qos", [*zones, there, *bound])).out
     ran = ask(tmp_path, [there], *words)
     assert ran.code == 11
     assert "Unknown; by what was read, pod/large" in " ".join(ran.out.split())
@@ -237,8 +228,7 @@ def test_unlisted_class_is_not_called_deleted(tmp_path: Path, others: list[dict[
     objects = [running("web", "vip", 7000), *others]
     words = ("explain", "pod/web", "-n", "p", "-o", "wide")
     page = asked(tmp_path, objects, *words)
-    assert "no longer exists" not in page
-    assert f"priorityclasses.scheduling.k8s.io: {reason}" in page
+    check_texts(page, f"priorityclasses.scheduling.k8s.io: {reason}", "no longer exists")
     assert "to add: kubectl get priorityclasses -A -o json >> FILE" in page
     assert 'class "vip" no longer exists' in asked_of_cluster(tmp_path, objects, *words)
 
@@ -251,11 +241,9 @@ def test_unlisted_node_is_not_called_deleted(tmp_path: Path) -> None:
     page = " ".join(ran.out.split())
     assert ran.code == 11
     assert "Not certain: whether n9 answers is unknown; the Node could not be read." in page
-    assert "Force delete not known to be safe: whether n9 answers is unknown" in page
-    assert "no Node object any more" not in page
+    check_texts(page, "Force delete not known to be safe: whether n9 answers is unknown", "no Node object any more")
     whole = asked_of_cluster(tmp_path, [pod], *words)
-    assert "Its node n9 has no Node object any more" in whole
-    assert "unknown; the Node" not in whole
+    check_texts(whole, "Its node n9 has no Node object any more", "unknown; the Node")
 
 
 @pytest.mark.parametrize(
@@ -272,7 +260,7 @@ def test_unlisted_node_is_not_called_deleted(tmp_path: Path) -> None:
 def test_json_names_missing_kinds_of_the_verdict(
     words: tuple[str, ...], severity: str, lacks: list[str], tmp_path: Path
 ) -> None:
-    verdict = json.loads(run(*words, "--snapshot", str(SEED), "-o", "json").out)["verdict"]
+    verdict = data(*words, "--snapshot", str(SEED))["verdict"]
     assert (verdict["severity"], verdict["lacks"]) == (severity, lacks)
     objects = json.loads(SEED.read_text())["items"]
     whole = run(*words, "--snapshot", write_cluster(tmp_path / "c.qos", objects), "-o", "json")
@@ -284,9 +272,7 @@ def test_class_of_the_system_is_in_every_cluster(tmp_path: Path, others: list[di
     page = asked(
         tmp_path, [running("dns", "system-cluster-critical", 2_000_000_000), *others], "explain", "pod/dns", "-n", "p"
     )
-    assert 'Priority 2000000000 (class "system-cluster-critical")' in page
-    assert "no longer exists" not in page
-    assert "priorityclasses" not in page
+    check_texts(page, 'Priority 2000000000 (class "system-cluster-critical")', ("no longer exists", "priorityclasses"))
 
 
 @pytest.mark.parametrize(
@@ -305,17 +291,15 @@ def test_list_without_budgets_leaves_budgets_unknown(tmp_path: Path, words: tupl
 
 @pytest.fixture
 def nodeless(tmp_path: Path) -> str:
-    file = tmp_path / "pods.json"
     pods = [entry for entry in demo_objects() if entry["kind"] != "Node"]
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
-    return str(file)
+    return write_list(tmp_path / "pods.json", pods)
 
 
 @pytest.mark.parametrize("form", ["table", "wide"])
 def test_list_without_nodes_does_not_claim_answers(form: str, nodeless: str) -> None:
     page = " ".join(run("partitions", "--snapshot", nodeless, "-o", form).out.split())
     assert page.startswith("0 nodes No Node was read: it is unknown whether the nodes of pods answer.")
-    verdict = json.loads(run("partitions", "--snapshot", nodeless, "-o", "json").out)["verdict"]
+    verdict = data("partitions", "--snapshot", nodeless)["verdict"]
     assert (verdict["code"], verdict["severity"]) == ("NodesUnread", "notice")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.controlplane.client import Object
+from tests.kubectl_plugin.answers import check_texts, said
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_pod
 
@@ -56,9 +57,7 @@ OBJECTS = [
 @pytest.fixture
 def snapshot(tmp_path: Path) -> str:
     """A cluster of three nodes; one of them runs Linux."""
-    file = tmp_path / "cluster.json"
-    write_cluster(file, OBJECTS)
-    return str(file)
+    return write_cluster(tmp_path / "cluster.json", OBJECTS)
 
 
 def _said(*words: str) -> str:
@@ -70,8 +69,7 @@ def _said(*words: str) -> str:
 @pytest.mark.parametrize("words", [(), ("-o", "wide")])
 @pytest.mark.parametrize("name", ["win", "aci"])
 def test_Q2_pod_without_a_linux_kubelet(snapshot: str, name: str, words: tuple[str, ...]) -> None:
-    said = _said("explain", f"pod/on-{name}", "-n", "shop", "--snapshot", snapshot, *words)
-    assert not OF_LINUX.search(said)
+    assert not OF_LINUX.search(_said("explain", f"pod/on-{name}", "-n", "shop", "--snapshot", snapshot, *words))
     assert OF_LINUX.search(_said("explain", "pod/on-lin", "-n", "shop", "--snapshot", snapshot, *words))
 
 
@@ -83,39 +81,38 @@ def test_Q2_windows_is_named(snapshot: str) -> None:
 
 @pytest.mark.parametrize("name", ["on-aci", "leaving"])
 def test_T1_virtual_kubelet_has_no_end_time(snapshot: str, name: str) -> None:
-    said = _said("explain", f"pod/{name}", "-n", "shop", "--snapshot", snapshot)
-    assert "virtual kubelet: what its provider does is unknown" in said
-    assert "Stops unknown: a virtual kubelet's provider decides" in said
-    assert not TIMES.search(said.replace("Being deleted since 00:00:00 UTC, grace 30 s", ""))
+    text = _said("explain", f"pod/{name}", "-n", "shop", "--snapshot", snapshot)
+    assert "virtual kubelet: what its provider does is unknown" in text
+    assert "Stops unknown: a virtual kubelet's provider decides" in text
+    assert not TIMES.search(text.replace("Being deleted since 00:00:00 UTC, grace 30 s", ""))
 
 
 def test_T1_timeline_of_virtual_kubelet_has_no_times(snapshot: str) -> None:
-    said = _said("explain", "pod/on-aci", "-n", "shop", "--timeline", "--snapshot", snapshot)
-    assert not TIMES.search(said)
-    assert "delete is not known: its node is a virtual kubelet" in said
+    text = _said("explain", "pod/on-aci", "-n", "shop", "--timeline", "--snapshot", snapshot)
+    assert not TIMES.search(text)
+    assert "delete is not known: its node is a virtual kubelet" in text
 
 
 @pytest.mark.parametrize("name", ["on-aci", "leaving"])
 def test_F1_force_deletion_on_virtual_kubelet_has_no_times(snapshot: str, name: str) -> None:
     ran = run("delete", f"pod/{name}", "-n", "shop", "--grace-period=0", "--snapshot", snapshot)
-    said = " ".join(ran.out.split())
+    text = " ".join(ran.out.split())
     assert ran.code == 3
-    assert "Stops its node is a virtual kubelet: what its provider does is unknown" in said
-    assert not re.search(r"may run until|\d s more", said)
+    assert "Stops its node is a virtual kubelet: what its provider does is unknown" in text
+    assert not re.search(r"may run until|\d s more", text)
 
 
 def test_T1_windows_kubelet_has_own_eviction_rules(snapshot: str) -> None:
-    said = _said("explain", "pod/on-win", "-n", "shop", "--timeline", "--snapshot", snapshot)
-    assert "Not known evict-hard it runs on Windows" in said
-    assert "Deleted now: SIGTERM at once, SIGKILL at 30 s" in said
+    text = _said("explain", "pod/on-win", "-n", "shop", "--timeline", "--snapshot", snapshot)
+    check_texts(text, ("Not known evict-hard it runs on Windows", "Deleted now: SIGTERM at once, SIGKILL at 30 s"))
 
 
 @pytest.mark.parametrize("name", ["win", "aci"])
 @pytest.mark.parametrize("words", [("node",), ("explain",)])
 def test_Q3_node_without_a_linux_kubelet(snapshot: str, name: str, words: tuple[str, ...]) -> None:
-    said = _said(*words, f"node/{name}", "--snapshot", snapshot)
-    assert "Platform" in said
-    assert not OF_LINUX.search(said)
+    text = _said(*words, f"node/{name}", "--snapshot", snapshot)
+    assert "Platform" in text
+    assert not OF_LINUX.search(text)
 
 
 def test_Q2_range_of_new_pod_excludes_other_platforms(snapshot: str, tmp_path: Path) -> None:
@@ -127,7 +124,7 @@ def test_Q2_range_of_new_pod_excludes_other_platforms(snapshot: str, tmp_path: P
 
 @pytest.mark.parametrize("words", [("explain",), ("explain", "--timeline"), ("place",)])
 def test_S1_no_remedy_moves_windows_pod_to_linux(words: tuple[str, ...]) -> None:
-    out = " ".join(run(*words, "-f", str(WINDOWS_MANIFEST), "--demo").out.split())
+    out = said(*words, "-f", str(WINDOWS_MANIFEST), "--demo")
     assert "drop spec." not in out
     if words != ("explain", "--timeline"):
         assert not OF_LINUX.search(out)
@@ -151,6 +148,6 @@ def test_Q2_lint_checks_kernel_rules_of_linux_pods_only(tmp_path: Path) -> None:
 
 def test_Q3_report_ranks_no_pod_of_other_platforms(snapshot: str) -> None:
     page = run("report", "-A", "-o", "-", "--snapshot", snapshot).out
-    data = json.loads(re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)[1])  # type: ignore[index]
-    ranks = dict(zip(data["pods"]["name"], data["pods"]["adj"], strict=True))
+    found = json.loads(re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)[1])  # type: ignore[index]
+    ranks = dict(zip(found["pods"]["name"], found["pods"]["adj"], strict=True))
     assert {name for name, adj in ranks.items() if adj is not None} == {"on-lin"}

@@ -5,26 +5,18 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from kubectl_plugin.views.cluster.cluster_page import spread_words
 from kubectl_plugin.views.scheduling.spread_words import domain_words, score_tables, spread_table
 from podrules.scheduling.placement.outcome import ConstraintSpread, NodeScore, SoftSpreadScore
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain, SpreadTerm
 from podrules.scheduling.skew import ConstraintSkew, WorkloadSpread
+from tests.kubectl_plugin.answers import check_texts, data, said
 from tests.kubectl_plugin.running import run
 
 SEEDS: Final = Path(__file__).parents[2] / "testdata/cases/seeds"
 FIELD: Final = "spec.topologySpreadConstraints[0]"
-
-
-def printed(*arguments: str) -> str:
-    """The output as one line: line breaks do not matter here."""
-    return " ".join(run(*arguments).out.split())
-
-
-def of_json(*arguments: str) -> Any:
-    return json.loads(run(*arguments, "-o", "json").out)
 
 
 def snapshot(name: str) -> tuple[str, str]:
@@ -35,12 +27,12 @@ def test_workload_shows_current_spread() -> None:
     assert (
         "Spread now skew 3 > maxSkew 1 now; nothing moves running pods: zoneA has 3, least is 0 in zoneB "
         "(topology.kubernetes.io/zone, DoNotSchedule)"
-    ) in printed("explain", "deployment/web", *snapshot("s1dep.json"))
+    ) in said("explain", "deployment/web", *snapshot("s1dep.json"))
 
 
 def test_replica_set_and_json_agree_on_spread() -> None:
-    (by_deployment,) = of_json("explain", "deployment/web", *snapshot("s1dep.json"))["spread"]
-    (by_replica_set,) = of_json("explain", "replicaset/web-h1", *snapshot("s1dep.json"))["spread"]
+    (by_deployment,) = data("explain", "deployment/web", *snapshot("s1dep.json"))["spread"]
+    (by_replica_set,) = data("explain", "replicaset/web-h1", *snapshot("s1dep.json"))["spread"]
     assert by_deployment == by_replica_set
     (constraint,) = by_deployment["constraints"]
     assert (constraint["most"], constraint["mostIn"], constraint["least"], constraint["leastIn"]) == (
@@ -70,7 +62,7 @@ def test_too_few_domains_are_reported() -> None:
 
 
 def explained(manifest: str, of: str, *more: str) -> str:
-    return printed("explain", "-f", str(SEEDS / manifest), *snapshot(of), *more)
+    return said("explain", "-f", str(SEEDS / manifest), *snapshot(of), *more)
 
 
 def test_table_of_domains_adds_up() -> None:
@@ -95,7 +87,7 @@ def test_suggested_taint_policy_frees_the_nodes() -> None:
 
 
 def test_json_has_the_terms_of_soft_constraints() -> None:
-    report = of_json("explain", "-f", str(SEEDS / "dany.yaml"), *snapshot("s1d.json"))
+    report = data("explain", "-f", str(SEEDS / "dany.yaml"), *snapshot("s1d.json"))
     soft = {entry["node"]: entry["softSpread"] for entry in report["placement"]["scores"]}
     raw_normalized = {node: (one["raw"], one["normalized"], one["weight"]) for node, one in soft.items()}
     assert raw_normalized == {
@@ -113,7 +105,7 @@ def test_json_has_the_terms_of_soft_constraints() -> None:
 
 def test_terms_add_up_to_the_score() -> None:
     """The result of the terms is the plugin's score of the node."""
-    report = of_json("explain", "-f", str(SEEDS / "dany.yaml"), *snapshot("s1d.json"))
+    report = data("explain", "-f", str(SEEDS / "dany.yaml"), *snapshot("s1d.json"))
     for entry in report["placement"]["scores"]:
         soft = entry["softSpread"]
         assert soft["normalized"] * soft["weight"] == entry["plugins"]["PodTopologySpread"]
@@ -146,7 +138,7 @@ def domain(name: str, pods: int, with_pod: int) -> SpreadDomain:
 
 
 def test_place_names_uncounted_domains() -> None:
-    page = printed("place", "-f", str(SEEDS / "honor.yaml"), *snapshot("s1t.json"))
+    page = said("place", "-f", str(SEEDS / "honor.yaml"), *snapshot("s1t.json"))
     assert "pod/mypod 0 zone, maxSkew 1 DoNotSchedule: zoneA 2, zoneB 2; not counted: zoneC" in page
 
 
@@ -175,8 +167,8 @@ def test_domain_table_explains_uncounted_pod_and_domains() -> None:
 
 
 def test_normalized_scores_show_old_and_new_formula() -> None:
-    said = printed("explain", "pod/p", "--snapshot", str(SEEDS.parent / "field/unitsoft.json"), "-o", "wide")
-    assert "the fewer pods the better; raw is rounded" in said
+    text = said("explain", "pod/p", "--snapshot", str(SEEDS.parent / "field/unitsoft.json"), "-o", "wide")
+    assert "the fewer pods the better; raw is rounded" in text
     assert (
         "NormalizeScore, cut to whole numbers plugin node of 100 "
         "PodTopologySpread 100 x (most + least - raw) / most node-b and 1 more 100 x (13 + 6 - 6) / 13 = 100 "
@@ -185,8 +177,8 @@ def test_normalized_scores_show_old_and_new_formula() -> None:
         "before 1.24: raw cut 100 x (most + least - raw) / most node-b and 1 more 100 x (12 + 5 - 5) / 12 = 100 "
         "node-a 100 x (12 + 5 - 7) / 12 = 83 "
         "node-y 100 x (12 + 5 - 12) / 12 = 41 "
-    ) in said
-    assert "NormalizeScore" not in printed("explain", "pod/p", "--snapshot", str(SEEDS.parent / "field/unitsoft.json"))
+    ) in text
+    assert "NormalizeScore" not in said("explain", "pod/p", "--snapshot", str(SEEDS.parent / "field/unitsoft.json"))
 
 
 def test_scores_of_a_version_that_truncates(tmp_path: Path) -> None:
@@ -196,8 +188,6 @@ def test_scores_of_a_version_that_truncates(tmp_path: Path) -> None:
             one["status"].setdefault("nodeInfo", {})["kubeletVersion"] = "v1.23.17"
     file = tmp_path / "old.json"
     file.write_text(json.dumps(cluster))
-    said = printed("explain", "pod/p", "--snapshot", str(file), "-o", "wide")
-    assert "the fewer pods the better; raw is cut" in said
-    assert "node-a 100 x (12 + 5 - 7) / 12 = 83" in said
-    assert "before 1.24" not in said
-    assert "VolumeBinding and PodTopologySpread; more may differ" in said
+    text = said("explain", "pod/p", "--snapshot", str(file), "-o", "wide")
+    check_texts(text, ("the fewer pods the better; raw is cut", "node-a 100 x (12 + 5 - 7) / 12 = 83"))
+    check_texts(text, "VolumeBinding and PodTopologySpread; more may differ", "before 1.24")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from tests.kubectl_plugin.answers import check_texts, data, write_list
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_node, raw_node_event, raw_pod
 
@@ -39,10 +39,8 @@ def _cluster(directory: Path, taint: Mapping[str, str], ready: str, *own: Mappin
     }
     limits = {"cpu": "1", "memory": "1Gi"}
     pod = raw_pod("web", nodeName="n1", requests=limits, limits=limits, tolerations=list(own), status=status)
-    file = directory / "cluster.json"
     items = [raw_node("n1", conditions=[condition], taints=[taint], **spec), raw_node_event("n1"), pod]
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    return str(file)
+    return write_list(directory / "cluster.json", items)
 
 
 CASES: Final = [
@@ -105,9 +103,8 @@ def test_T5_pod_tolerating_unready_node_stays(tmp_path: Path) -> None:
     assert "Its node n1 is not Ready since 07:28:20 UTC. It stays there: it tolerates" in page
     assert "NoExecute taints delete" not in _page("node", "n1", "--snapshot", file)
     partitions = _page("partitions", "--snapshot", file)
-    assert "All nodes answer. n1 is not Ready: its taints may delete pods." in partitions
-    assert "kubectl qos node n1" in partitions
-    verdict = json.loads(run("partitions", "--snapshot", file, "-o", "json").out)["verdict"]
+    check_texts(partitions, ("All nodes answer. n1 is not Ready: its taints may delete pods.", "kubectl qos node n1"))
+    verdict = data("partitions", "--snapshot", file)["verdict"]
     assert (verdict["code"], verdict["severity"]) == ("NodeNotReady", "trouble")
 
 
@@ -119,5 +116,4 @@ def test_T5_pod_tolerating_taint_of_ready_node_is_fine(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("seconds", "first"), [(120, "delete"), (None, "drain")])
 def test_T5_taint_deletion_precedes_drain(seconds: int | None, first: str, tmp_path: Path) -> None:
     file = _cluster(tmp_path, MAINTENANCE, "True", _tolerates("maintenance", seconds), unschedulable=True)
-    page = json.loads(run("explain", "pod/web", "--timeline", "--snapshot", file, "-o", "json").out)
-    assert page["timeline"]["ways"][0]["way"] == first
+    assert data("explain", "pod/web", "--timeline", "--snapshot", file)["timeline"]["ways"][0]["way"] == first

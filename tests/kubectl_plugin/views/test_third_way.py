@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.answers import check_texts, said
 from tests.tree import ROOT
 
 CASE: Final = ROOT / "tests" / "testdata" / "cases" / "field" / "partpdb.json"
@@ -24,10 +24,6 @@ SURE: Final = (
 Json = dict[str, Any]
 
 
-def _page(*words: str) -> str:
-    return " ".join(run(*words).out.split())
-
-
 def _changed(folder: Path, change: Callable[[Json], None]) -> str:
     """The case with each object changed."""
     cluster = json.loads(CASE.read_text())
@@ -39,12 +35,12 @@ def _changed(folder: Path, change: Callable[[Json], None]) -> str:
 
 
 def test_F3_majority_may_remove_the_member() -> None:
-    preview = _page(*FORCE, str(CASE))
+    preview = said(*FORCE, str(CASE))
     assert f"Safer: fence node-a once its machine is off. {WAY}" in preview
     assert "to remove pet-2 in the application: its own command or API" in preview
     assert "the next pet-2 starts on the old data: to join it needs an empty claim, as a rule" in preview
     assert "the old pet-2 may still write to data" in preview
-    page = _page("explain", "pod/pet-2", "--snapshot", str(CASE))
+    page = said("explain", "pod/pet-2", "--snapshot", str(CASE))
     assert "or remove it in the application first, if its other members are a majority" in page
 
 
@@ -68,18 +64,15 @@ def _with_image(image: str) -> Callable[[Json], None]:
     ],
 )
 def test_F3_command_follows_from_the_image(tmp_path: Path, image: str, command: str, needs: str) -> None:
-    page = _page(*FORCE, _changed(tmp_path, _with_image(image)))
-    assert SURE in page
-    assert f"to remove pet-2 in the application: {command}" in page
+    page = said(*FORCE, _changed(tmp_path, _with_image(image)))
+    check_texts(page, (SURE, f"to remove pet-2 in the application: {command}"))
     assert f"the next pet-2 starts on the old data: to join it needs {needs}" in page
 
 
 @pytest.mark.parametrize("image", ["prom/prometheus:v3.5.0", "redis:8", "elasticsearch:9.1.2", "postgres:18"])
 def test_F3_application_without_majority(tmp_path: Path, image: str) -> None:
-    page = _page(*FORCE, _changed(tmp_path, _with_image(image)))
-    assert "2 of 3 are Ready without it" in page
-    assert "a majority" not in page
-    assert "in the application" not in page
+    page = said(*FORCE, _changed(tmp_path, _with_image(image)))
+    check_texts(page, "2 of 3 are Ready without it", ("a majority", "in the application"))
 
 
 def test_F3_no_majority_means_no_member_removal(tmp_path: Path) -> None:
@@ -87,9 +80,8 @@ def test_F3_no_majority_means_no_member_removal(tmp_path: Path) -> None:
         if one["metadata"]["name"] == "pet-1":
             one["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
 
-    page = _page(*FORCE, _changed(tmp_path, without_pet_1))
-    assert "Or remove it" not in page
-    assert "the application removes pet-2 only while 2 of 3 members live" in page
+    page = said(*FORCE, _changed(tmp_path, without_pet_1))
+    check_texts(page, "the application removes pet-2 only while 2 of 3 members live", "Or remove it")
 
 
 def test_F3_member_on_node_without_heartbeat_is_unknown(tmp_path: Path) -> None:
@@ -99,11 +91,9 @@ def test_F3_member_on_node_without_heartbeat_is_unknown(tmp_path: Path) -> None:
         if (one["kind"], one["metadata"]["name"]) == ("Lease", "node-c"):
             one["spec"]["renewTime"] = "2026-11-27T21:59:10Z"
 
-    page = _page(*FORCE, _changed(tmp_path, without_heartbeats))
-    assert "1 of 3 is Ready without it (pet-0)" in page
-    assert "on nodes that are not known to answer: pet-1" in page
-    assert "a majority is 2 of 3: the StatefulSet is not known to keep one without it" in page
-    assert "Or remove it" not in page
+    page = said(*FORCE, _changed(tmp_path, without_heartbeats))
+    check_texts(page, ("1 of 3 is Ready without it (pet-0)", "on nodes that are not known to answer: pet-1"))
+    check_texts(page, "a majority is 2 of 3: the StatefulSet is not known to keep one without it", "Or remove it")
 
 
 def test_F3_missing_leases_are_listed_as_unknown(tmp_path: Path) -> None:
@@ -111,7 +101,7 @@ def test_F3_missing_leases_are_listed_as_unknown(tmp_path: Path) -> None:
     cluster["items"] = [one for one in cluster["items"] if one["kind"] != "Lease"]
     file = tmp_path / "cluster.json"
     file.write_text(json.dumps(cluster))
-    assert "leases.coordination.k8s.io" in _page(*FORCE, str(file)).partition("Unknown")[2]
+    assert "leases.coordination.k8s.io" in said(*FORCE, str(file)).partition("Unknown")[2]
 
 
 def test_F3_answering_node_offers_no_member_removal(tmp_path: Path) -> None:
@@ -122,9 +112,8 @@ def test_F3_answering_node_offers_no_member_removal(tmp_path: Path) -> None:
             ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-01T00:00:00Z"}
             one["status"]["conditions"], one["spec"] = [ready], {}
 
-    page = _page(*FORCE, _changed(tmp_path, answers))
-    assert "Not safe: its processes may outlive its object" in page
-    assert "in the application" not in page
+    page = said(*FORCE, _changed(tmp_path, answers))
+    check_texts(page, "Not safe: its processes may outlive its object", "in the application")
 
 
 def test_F3_single_member_cannot_be_removed(tmp_path: Path) -> None:
@@ -132,4 +121,4 @@ def test_F3_single_member_cannot_be_removed(tmp_path: Path) -> None:
         if one["kind"] == "StatefulSet":
             one["spec"]["replicas"] = 1
 
-    assert "in the application" not in _page(*FORCE, _changed(tmp_path, one_replica))
+    assert "in the application" not in said(*FORCE, _changed(tmp_path, one_replica))

@@ -20,6 +20,7 @@ from kubectl_plugin.views.pod.timeline_words import WAYS as WAY_WORDS
 from podrules.ending.timeline.events import EventKind, Reminder, TimeRule, Way
 from tests.controlplane.client import Object
 from tests.golden import check
+from tests.kubectl_plugin.answers import check_texts, data, write_list
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_container, raw_node, raw_pod, raw_workload
 
@@ -111,8 +112,7 @@ def test_probe_periods_are_beside_the_pod_period() -> None:
         field = f"spec.containers[0].{probe}.terminationGracePeriodSeconds"
         assert f"app {probe} fails: SIGKILL after {seconds} s ({field})" in said
     said = " ".join(run(*asked, "--timeline=probe").out.split())
-    assert "SIGTERM app at once: livenessProbe failed" in said
-    assert "SIGTERM app at once: startupProbe failed" in said
+    check_texts(said, ("SIGTERM app at once: livenessProbe failed", "SIGTERM app at once: startupProbe failed"))
 
 
 def test_each_container_has_the_periods_of_its_probes(tmp_path: Path) -> None:
@@ -140,11 +140,10 @@ def test_each_container_has_the_periods_of_its_probes(tmp_path: Path) -> None:
     }
     pods = [raw_pod("web", "shop", status=status, **spec)]
     pods.append(raw_pod("going", "shop", metadata={"deletionTimestamp": "2026-01-01T00:00:40Z"}, status=status, **spec))
-    snapshot = tmp_path / "pods.json"
-    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+    snapshot = write_list(tmp_path / "pods.json", pods)
 
     def stops(name: str) -> list[tuple[str, str, int, int]]:
-        ran = run("explain", f"pod/{name}", "-n", "shop", "--snapshot", str(snapshot), "-o", "json")
+        ran = run("explain", f"pod/{name}", "-n", "shop", "--snapshot", snapshot, "-o", "json")
         found = json.loads(ran.out)["probeStops"]
         return [(one["container"], one["probe"], one["seconds"], one["sigkillLatest"]) for one in found]
 
@@ -155,7 +154,7 @@ def test_each_container_has_the_periods_of_its_probes(tmp_path: Path) -> None:
         ("side", "startupProbe", 40, 40),
     ]
     assert stops("going") == []
-    said = " ".join(run("explain", "pod/web", "-n", "shop", "--snapshot", str(snapshot)).out.split())
+    said = " ".join(run("explain", "pod/web", "-n", "shop", "--snapshot", snapshot).out.split())
     assert "after a failed probe 1 s (short, livenessProbe) and 1 s (hooked, startupProbe)" in said
 
 
@@ -176,11 +175,10 @@ def test_second_delete_with_probe_periods(tmp_path: Path) -> None:
     ]
     event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "shop"}}
     event |= {"lastTimestamp": "2026-11-01T00:00:30Z", "involvedObject": {"kind": "Pod", "name": "x"}}
-    snapshot = tmp_path / "pods.json"
-    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*pods, raw_node("n"), event]}))
+    snapshot = write_list(tmp_path / "pods.json", [*pods, raw_node("n"), event])
 
     def said(pod: str, *more: str) -> str:
-        asked = ("explain", f"pod/{pod}", "-n", "shop", "--snapshot", str(snapshot), *more)
+        asked = ("explain", f"pod/{pod}", "-n", "shop", "--snapshot", snapshot, *more)
         return " ".join(run(*asked).out.split())
 
     assert (
@@ -232,7 +230,7 @@ def test_T5_unknown_way_lists_known_ways() -> None:
 
 
 def test_T5_timeline_needs_the_flag() -> None:
-    assert json.loads(run("explain", "--demo", "pod/db-0", "-o", "json").out)["timeline"] is None
+    assert data("explain", "--demo", "pod/db-0")["timeline"] is None
 
 
 def test_T5_timeline_of_a_pending_pod_has_no_placement() -> None:
@@ -244,7 +242,7 @@ def test_T5_timeline_of_a_pending_pod_has_no_placement() -> None:
 
 @pytest.mark.parametrize("namespace", ["shop", "data", "batch", "ml", "monitoring", "kube-system", "payments"])
 def test_T5_every_demo_pod_fits_the_schema_and_the_page(namespace: str) -> None:
-    printed = json.loads(run("explain", "--demo", "-n", namespace, "pods", "--timeline", "-o", "json").out)
+    printed = data("explain", "--demo", "-n", namespace, "pods", "--timeline")
     validator = jsonschema.Draft202012Validator(schema_of("PodExplanation"))
     for item in printed["items"]:
         validator.validate(item)
@@ -257,7 +255,7 @@ def test_T5_every_demo_pod_fits_the_schema_and_the_page(namespace: str) -> None:
 
 def test_T5_yaml_and_json_agree() -> None:
     asked = ("explain", "--demo", "-n", "shop", "pod/db-1", "--timeline")
-    assert yaml.safe_load(run(*asked, "-o", "yaml").out) == json.loads(run(*asked, "-o", "json").out)
+    assert yaml.safe_load(run(*asked, "-o", "yaml").out) == data(*asked)
 
 
 def _snapshot(folder: Path, change: dict[str, Any] | None = None) -> Path:
@@ -266,9 +264,7 @@ def _snapshot(folder: Path, change: dict[str, Any] | None = None) -> Path:
     for entry in objects:
         if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0":
             entry["metadata"] = {**entry["metadata"], **(change or {})}
-    file = folder / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    return file
+    return write_list(folder / "cluster.json", objects)
 
 
 def test_T5_old_lease_in_a_snapshot_is_not_silence(tmp_path: Path) -> None:
@@ -310,7 +306,7 @@ def test_T5_daemon_set_tolerates_what_its_controller_adds(tmp_path: Path) -> Non
     daemon = raw_workload("DaemonSet", "agent", updateStrategy={"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}})
     file = tmp_path / "daemon.yaml"
     file.write_text(yaml.safe_dump(daemon))
-    page = json.loads(run("explain", "--offline", "-f", str(file), "--timeline", "-o", "json").out)["timeline"]
+    page = data("explain", "--offline", "-f", str(file), "--timeline")["timeline"]
     by_way = {entry["way"]: entry["events"] for entry in page["ways"]}
     assert {event["rule"] for event in by_way["node-lost"] if event["what"] == "Deleted"} == {"ToleratedForEver"}
     assert {event["rule"] for event in by_way["delete"] if event["what"] == "Replaced"} == {"Surge"}
@@ -373,8 +369,7 @@ def test_T5_silent_node_times_match_partitions() -> None:
     partitions = run("partitions", "--demo").out
     assert "03:02:56 UTC  Ready became Unknown, 52 s after the last heartbeat" in partitions
     assert "03:02:56 UTC  it got the taint" in partitions
-    assert "     52  03:02:56  Ready Unknown " in page
-    assert "     52  03:02:56  node tainted " in page
+    check_texts(page, ("     52  03:02:56  Ready Unknown ", "     52  03:02:56  node tainted "))
 
 
 def test_T5_unhandled_shutdown_node_is_not_called_silent() -> None:
@@ -395,16 +390,13 @@ def test_T5_uncertain_sigterm_may_precede_known_one(tmp_path: Path) -> None:
     sleeps = raw_container("app", lifecycle={"preStop": {"sleep": {"seconds": 10}}})
     runs = raw_container("b", lifecycle={"preStop": {"exec": {"command": ["x"]}}})
     page = _offline_page(tmp_path, "delete", containers=[sleeps, runs])
-    assert "Deleted now: first SIGTERM by 10 s, SIGKILL by 32 s," in page
-    assert " 10 SIGTERM app " in page
-    assert " 0-30 SIGTERM b " in page
+    check_texts(page, ("Deleted now: first SIGTERM by 10 s, SIGKILL by 32 s,", " 10 SIGTERM app ", " 0-30 SIGTERM b "))
 
 
 def test_T5_sentence_names_the_signal_of_the_table(tmp_path: Path) -> None:
     stops = raw_container("app", lifecycle={"stopSignal": "SIGUSR1"})
     page = _offline_page(tmp_path, "delete", containers=[stops], os={"name": "linux"})
-    assert "Deleted now: SIGUSR1 at once, SIGKILL at 30 s," in page
-    assert " 0 SIGUSR1 app at once " in page
+    check_texts(page, ("Deleted now: SIGUSR1 at once, SIGKILL at 30 s,", " 0 SIGUSR1 app at once "))
 
 
 def test_T5_budgets_are_unknown_only_for_a_drain(tmp_path: Path) -> None:

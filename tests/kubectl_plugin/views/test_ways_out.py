@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 from tests.controlplane.client import Object
+from tests.kubectl_plugin.answers import check_texts, write_list
 from tests.kubectl_plugin.running import run
 from tests.kubectl_plugin.test_field_cases import FIELD
 from tests.objects import raw_condition, raw_node, raw_pod, raw_workload
@@ -38,8 +39,7 @@ def test_taint_with_an_owner_is_not_tolerated(case: str, way: str) -> None:
 
 def test_rollout_that_is_stuck_stops_an_old_pod() -> None:
     page = said("explain", "pod/api-new-1", "--snapshot", str(FIELD / "c17.json"))
-    assert "Way out: let the rollout stop default/api-old-1 on w1 first: maxUnavailable 1." in page
-    assert "stop pod" not in page
+    check_texts(page, "Way out: let the rollout stop default/api-old-1 on w1 first: maxUnavailable 1.", "stop pod")
 
 
 NOW: Final = "2026-11-23T07:30:00Z"
@@ -59,9 +59,8 @@ def pending(name: str = "web-1", **spec: Any) -> Object:
 
 
 def explained(directory: Path, *items: Object, name: str = "web-1") -> str:
-    file = directory / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    return said("explain", f"pod/{name}", "-n", "shop", "--snapshot", str(file))
+    file = write_list(directory / "cluster.json", items)
+    return said("explain", f"pod/{name}", "-n", "shop", "--snapshot", file)
 
 
 def required(**term: Any) -> Object:
@@ -98,8 +97,7 @@ def test_unknown_node_name_is_the_cause(spec: Object, sentence: str, tmp_path: P
 @pytest.mark.parametrize(("spec", "sentence"), PINNED)
 def test_known_node_name_is_not_the_cause(spec: Object, sentence: str, tmp_path: Path) -> None:
     page = explained(tmp_path, node("rack-1"), node("rack-9"), pending(requests={"cpu": "64"}, **spec))
-    assert sentence not in page
-    assert "1 lacks cpu" in page
+    check_texts(page, "1 lacks cpu", sentence)
 
 
 def test_unpinned_daemon_pod_has_no_own_node(tmp_path: Path) -> None:
@@ -113,8 +111,7 @@ def test_unpinned_daemon_pod_has_no_own_node(tmp_path: Path) -> None:
 def test_one_reason_is_named_once(tmp_path: Path) -> None:
     full = node("rack-2")
     full["status"]["allocatable"] = {**ROOM, "pods": "0"}
-    page = explained(tmp_path, node("rack-1"), full, pending(requests={"cpu": "9"}))
-    assert "Of 2 nodes, 2 lack cpu." in page
+    assert "Of 2 nodes, 2 lack cpu." in explained(tmp_path, node("rack-1"), full, pending(requests={"cpu": "9"}))
 
 
 def test_daemon_pods_with_same_reason_are_grouped(tmp_path: Path) -> None:
@@ -124,8 +121,7 @@ def test_daemon_pods_with_same_reason_are_grouped(tmp_path: Path) -> None:
     manifest, cluster = tmp_path / "agent.json", tmp_path / "cluster.json"
     manifest.write_text(json.dumps(daemons))
     cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node("rack-1"), full]}))
-    page = said("place", "-f", str(manifest), "--snapshot", str(cluster))
-    assert "rack-1 and rack-2 lack cpu." in page
+    assert "rack-1 and rack-2 lack cpu." in said("place", "-f", str(manifest), "--snapshot", str(cluster))
 
 
 WRITERS: Final = [
@@ -157,10 +153,8 @@ def test_admission_fields_are_changed_at_their_source(
     annotations: dict[str, str], selector: dict[str, str], way: str, tmp_path: Path
 ) -> None:
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "annotations": annotations}}
-    page = explained(tmp_path, node("n1"), pending(nodeSelector=selector), space)
-    assert f"Way out: {way}" in page
-    placed = said("place", "pod/web-1", "-n", "shop", "--snapshot", str(tmp_path / "cluster.json"))
-    assert f"Way out: {way}" in placed
+    assert f"Way out: {way}" in explained(tmp_path, node("n1"), pending(nodeSelector=selector), space)
+    assert f"Way out: {way}" in said("place", "pod/web-1", "-n", "shop", "--snapshot", str(tmp_path / "cluster.json"))
 
 
 MCO: Final = "machineconfiguration.openshift.io"
@@ -207,8 +201,7 @@ def test_node_that_a_program_takes_is_not_uncordoned(metadata: Object, way: str,
 def test_interrupted_node_is_not_to_be_uncordoned(tmp_path: Path) -> None:
     warned = node_event("m-4", "SpotInterruption", "aws-node-termination-handler")
     page = explained(tmp_path, cordoned("m-4"), cordoned("m-5"), pending(), warned)
-    assert "uncordon m-4" not in page
-    assert "uncordon m-5" in page
+    check_texts(page, "uncordon m-5", "uncordon m-4")
 
 
 def test_no_room_is_freed_on_node_about_to_be_removed(tmp_path: Path) -> None:
@@ -220,10 +213,9 @@ def test_no_room_is_freed_on_node_about_to_be_removed(tmp_path: Path) -> None:
 
 def test_degraded_machine_config_shows_the_reason(tmp_path: Path) -> None:
     annotations = {f"{MCO}/desiredDrain": "drain-rendered-b", f"{MCO}/reason": "failed to drain node: m-4 after 1 hour"}
-    file = tmp_path / "cluster.json"
     items = [cordoned("m-4", annotations=annotations), pending()]
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    page = said("node", "m-4", "--snapshot", str(file))
+    file = write_list(tmp_path / "cluster.json", items)
+    page = said("node", "m-4", "--snapshot", file)
     assert "machine-config-operator says: failed to drain node: m-4 after 1 hour." in page
 
 
@@ -389,8 +381,7 @@ def test_impossible_node_is_not_suggested(labels: Object, way: str, tmp_path: Pa
 
 
 def test_larger_node_is_added_and_replaces_none(tmp_path: Path) -> None:
-    page = explained(tmp_path, node("p"), pending(requests={"cpu": "9"}))
-    assert "Way out: add a node with 16 free CPU." in page
+    assert "Way out: add a node with 16 free CPU." in explained(tmp_path, node("p"), pending(requests={"cpu": "9"}))
     pinned = pending(requests={"cpu": "9"}, nodeSelector={"kubernetes.io/hostname": "p"})
     assert "Way out: replace p with one that has 16 free CPU." in explained(tmp_path, node("p"), pinned)
 
