@@ -52,6 +52,8 @@ def raw_container_status(
     return _named({"name": name, "resources": _named(amounts) or None, **more})
 
 
+
+
 def raw_owner(kind: str, name: str = "owner", **more: Any) -> Object:
     """One of ``metadata.ownerReferences``: a controller of ``apps/v1`` unless ``more`` differs."""
     return {"apiVersion": "apps/v1", "kind": kind, "name": name, "controller": True, **more}
@@ -301,12 +303,6 @@ def raw_object(
     meta = {"name": name, "namespace": namespace, **(metadata or {})}
     version = _API_VERSIONS.get(kind) or _OTHER_VERSIONS.get(kind, "v1")
     return _object(kind, meta, spec, status, api_version=version) | _named(fields)
-
-
-def raw_owner(kind: str, name: str, uid: str | None = None) -> Object:
-    """One of ``metadata.ownerReferences``: the controller of an object."""
-    version = _API_VERSIONS.get(kind) or _OTHER_VERSIONS.get(kind, "v1")
-    return _named({"apiVersion": version, "kind": kind, "name": name, "uid": uid, "controller": True})
 
 
 def raw_event(

@@ -37,6 +37,12 @@ def transcript(text: str) -> list[tuple[str, str, str]]:
     return [(typed[2:], error, advice) for commands, error, advice in blocks for typed in commands.splitlines()]
 
 
+def write_list(file: Path, objects: Iterable[Mapping[str, Any]]) -> str:
+    """Write a List, of a cluster that may have more objects; return the file's name."""
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+    return str(file)
+
+
 def _texts(one_or_more: str | Sequence[str]) -> Sequence[str]:
     """A row of a table may have one text or several."""
     return (one_or_more,) if isinstance(one_or_more, str) else one_or_more
@@ -46,9 +52,3 @@ def check_texts(answer: str, has: str | Sequence[str], lacks: str | Sequence[str
     """Check that an answer has all texts of the one kind, and none of the other."""
     assert [text for text in _texts(has) if text not in answer] == [], answer
     assert [text for text in _texts(lacks) if text in answer] == [], answer
-
-
-def write_list(file: Path, objects: Iterable[Mapping[str, Any]]) -> str:
-    """Write a List, of a cluster that may have more objects; return the file's name."""
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
-    return str(file)

@@ -70,7 +70,7 @@ _ENDED: Final = {"startedAt": _CREATED, "finishedAt": "2026-10-17T03:05:00Z", "e
 _KILLED: Final = {
     "phase": "Running",
     "containerStatuses": [
-        {"name": "app", "restartCount": 1, "state": {"waiting": {}}, "lastState": {"terminated": _ENDED}},
+        {"name": "app", "restartCount": 1, "state": {"waiting": {}}, "lastState": {"terminated": _ENDED}}
     ],
 }
 

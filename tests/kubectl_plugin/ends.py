@@ -51,7 +51,7 @@ def post_pod(
 ) -> Object:
     """A pod of the namespace post on the node."""
     kind, _, own = owner.partition("/")
-    owners = [raw_owner(kind, own, f"o-{own}")] if owner else []
+    owners = [raw_owner(kind, own, uid=f"o-{own}")] if owner else []
     meta = {"creationTimestamp": at(made), "ownerReferences": owners, **(metadata or {})}
     state = {"phase": "Running", "startTime": at(made), **(status or {})}
     spec = {"nodeName": NODE, "terminationGracePeriodSeconds": 30, "restartPolicy": "Always", **spec}

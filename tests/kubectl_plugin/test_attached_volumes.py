@@ -25,10 +25,7 @@ MULTI_ATTACH: Final = (
     "Multi-Attach error for volume Volume is already exclusively attached to one node and can't be attached to another"
 )
 SOURCES: Final[dict[str, tuple[Json, str]]] = {
-    "CSI": (
-        {"csi": {"driver": "block.example.com", "volumeHandle": "h-7"}},
-        "kubernetes.io/csi/block.example.com^h-7",
-    ),
+    "CSI": ({"csi": {"driver": "block.example.com", "volumeHandle": "h-7"}}, "kubernetes.io/csi/block.example.com^h-7"),
     "AWS EBS": (
         {"awsElasticBlockStore": {"volumeID": "aws://us-east-1b/vol-77"}},
         "kubernetes.io/csi/ebs.csi.aws.com^vol-77",
@@ -59,7 +56,7 @@ CONTROLLED: Final[dict[str, tuple[Json, str]]] = {
 
 def _pod(name: str, node: str, owner: str, *, created: str, runs: bool = False, **metadata: Any) -> Json:
     kind, _, of = owner.partition("/")
-    owners = [raw_owner(kind, of, of)] if owner else []
+    owners = [raw_owner(kind, of, uid=of)] if owner else []
     state = {"running": {"startedAt": created}} if runs else {"waiting": {"reason": "ContainerCreating"}}
     return raw_pod(
         name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -138,94 +139,80 @@ PINNED: Final = (
 )
 
 
-@pytest.mark.parametrize(
-    ("objects", "has", "lacks"),
-    [
-        pytest.param(
-            [waits(), *DB, waiting("12:04:00")],
-            (
-                "The volume was requested at 12:00:02 UTC; the scheduler gives up after 600 s (",
-                "default), at 12:10:02 UTC, and tries again.",
-            ),
-            (),
-            id="start and duration of the wait",
+POD_PAGES: Final[Mapping[str, Any]] = {
+    "start and duration of the wait": (
+        [waits(), *DB, waiting("12:04:00")],
+        (
+            "The volume was requested at 12:00:02 UTC; the scheduler gives up after 600 s (",
+            "default), at 12:10:02 UTC, and tries again.",
         ),
-        # This also holds with the feature gate off: the claim shows the node.
-        pytest.param(
-            [waits(nominated=""), unbound(selected="n2"), CLASS, waiting("12:20:00")],
-            'kube-scheduler chose n2 and waits for claim "data"',
-            "no scheduler has seen it",
-            id="an older scheduler names no node",
-        ),
-        # The claim keeps the node of an earlier attempt, which is full now.
-        pytest.param(
-            [UNSCHEDULABLE, *DB, FULL | {"spec": {**FULL["spec"], "priority": None}}, AFTER_1_MIN],
-            ("preemption made room on n1", "no node fits"),
-            (),
-            id="room that preemption made",
-        ),
-        pytest.param(
-            [waits(claim="", reason="Unschedulable"), AFTER_1_MIN],
-            "preemption made room on n1",
-            (),
-            id="room that preemption made without a claim",
-        ),
-        pytest.param(
-            [UNSCHEDULABLE, *DB, AFTER_1_MIN], FOR_DATA, "An attempt failed", id="it waits for its volume now"
-        ),
-        pytest.param(
-            [waits(claim=""), AFTER_1_MIN],
-            "n1 is named for it (status.nominatedNodeName), and nothing shows what it waits for",
-            "preemption",
-            id="an unexplained nomination",
-        ),
-        # kube-controller-manager still has to bind the claim to it.
-        pytest.param(
-            [waits(), unbound(selected=""), CLASS, RESERVED, AFTER_1_MIN],
-            (f'{FOR_DATA}, which is not bound yet to volume "pv-7"', "kube-controller-manager binds it"),
-            (),
-            id="a volume that is reserved",
-        ),
-        pytest.param(
-            [waits(), *DB, DRIVER, OF_NODE, AFTER_1_MIN],
-            "CSINode n1 does not list csi.acme.io: its node plugin does not run there.",
-            (),
-            id="the driver does not run on the node",
-        ),
-        pytest.param([waits(), *DB, DRIVER, LISTED, AFTER_1_MIN], (), ("CSINode", "CSIDriver"), id="its driver runs"),
-        pytest.param(
-            [waits(), *DB, FAILED, waiting("12:06:01")],
-            (FOR_DATA, f'has not created a volume of class "fast" yet. {QUOTED}'),
-            "check that the provisioner runs",
-            id="the provisioner's message",
-        ),
-        pytest.param(
-            [TWO, unbound("logs"), *DB, AFTER_1_MIN],
-            'Claim "logs" is unbound: csi.acme.io has not created a volume of class "fast" yet.',
-            (),
-            id="several claims",
-        ),
-        pytest.param([UNAWAITED, *DB, FULL, waiting("12:06:00")], PINNED, (), id="the claim pins it to a full node"),
-        pytest.param(
-            [waits(claim="", schedulingGroup={"podGroupName": "train"}), waiting("12:00:30")],
-            "it has chosen n1 for this one, and may wait for the others (Permit)",
-            (),
-            id="a group",
-        ),
-        pytest.param(
-            [UNAWAITED, unbound(selected="n9"), CLASS, AFTER_1_MIN],
-            'Claim "data" is unbound: its volume is to be created for node n9, which does not exist.',
-            "can be used only on",
-            id="the selected node was deleted",
-        ),
-        pytest.param(
-            [waits(nominated="n2"), unbound(selected="n2"), CLASS, waiting("12:02:00")],
-            'kube-scheduler chose n2 and waits for claim "data"',
-            (),
-            id="the selected node exists",
-        ),
-    ],
-)
+        (),
+    ),
+    # This also holds with the feature gate off: the claim shows the node.
+    "an older scheduler names no node": (
+        [waits(nominated=""), unbound(selected="n2"), CLASS, waiting("12:20:00")],
+        'kube-scheduler chose n2 and waits for claim "data"',
+        "no scheduler has seen it",
+    ),
+    # The claim keeps the node of an earlier attempt, which is full now.
+    "room that preemption made": (
+        [UNSCHEDULABLE, *DB, FULL | {"spec": {**FULL["spec"], "priority": None}}, AFTER_1_MIN],
+        ("preemption made room on n1", "no node fits"),
+        (),
+    ),
+    "room that preemption made without a claim": (
+        [waits(claim="", reason="Unschedulable"), AFTER_1_MIN],
+        "preemption made room on n1",
+        (),
+    ),
+    "it waits for its volume now": ([UNSCHEDULABLE, *DB, AFTER_1_MIN], FOR_DATA, "An attempt failed"),
+    "an unexplained nomination": (
+        [waits(claim=""), AFTER_1_MIN],
+        "n1 is named for it (status.nominatedNodeName), and nothing shows what it waits for",
+        "preemption",
+    ),
+    # kube-controller-manager still has to bind the claim to it.
+    "a volume that is reserved": (
+        [waits(), unbound(selected=""), CLASS, RESERVED, AFTER_1_MIN],
+        (f'{FOR_DATA}, which is not bound yet to volume "pv-7"', "kube-controller-manager binds it"),
+        (),
+    ),
+    "the driver does not run on the node": (
+        [waits(), *DB, DRIVER, OF_NODE, AFTER_1_MIN],
+        "CSINode n1 does not list csi.acme.io: its node plugin does not run there.",
+        (),
+    ),
+    "its driver runs": ([waits(), *DB, DRIVER, LISTED, AFTER_1_MIN], (), ("CSINode", "CSIDriver")),
+    "the provisioner's message": (
+        [waits(), *DB, FAILED, waiting("12:06:01")],
+        (FOR_DATA, f'has not created a volume of class "fast" yet. {QUOTED}'),
+        "check that the provisioner runs",
+    ),
+    "several claims": (
+        [TWO, unbound("logs"), *DB, AFTER_1_MIN],
+        'Claim "logs" is unbound: csi.acme.io has not created a volume of class "fast" yet.',
+        (),
+    ),
+    "the claim pins it to a full node": ([UNAWAITED, *DB, FULL, waiting("12:06:00")], PINNED, ()),
+    "a group": (
+        [waits(claim="", schedulingGroup={"podGroupName": "train"}), waiting("12:00:30")],
+        "it has chosen n1 for this one, and may wait for the others (Permit)",
+        (),
+    ),
+    "the selected node was deleted": (
+        [UNAWAITED, unbound(selected="n9"), CLASS, AFTER_1_MIN],
+        'Claim "data" is unbound: its volume is to be created for node n9, which does not exist.',
+        "can be used only on",
+    ),
+    "the selected node exists": (
+        [waits(nominated="n2"), unbound(selected="n2"), CLASS, waiting("12:02:00")],
+        'kube-scheduler chose n2 and waits for claim "data"',
+        (),
+    ),
+}
+
+
+@pytest.mark.parametrize(("objects", "has", "lacks"), POD_PAGES.values(), ids=POD_PAGES)
 def test_page_of_the_pod(objects: list[Json], has: str, lacks: str, tmp_path: Path) -> None:
     check_texts(Cluster(tmp_path, *objects).explained(), has, lacks)
 
@@ -364,38 +351,34 @@ LARGE["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "3"
 NO_QUOTA: Final = seen("ProvisioningFailed", "12:05:00", type="Warning", message="no quota left")
 
 
-@pytest.mark.parametrize(
-    ("objects", "has", "lacks"),
-    [
-        pytest.param(
-            [LARGE, *DB, waiting("12:20:00")],
-            (
-                "can be used only on node n1 (volume.kubernetes.io/selected-node): on n1, which rejects the pod: Insuf",
-                "Way out: remove annotation volume.kubernetes.io/selected-node from claim",
-            ),
-            "check that the provisioner runs",
-            id="its node rejects the pod",
+CLAIM_PAGES: Final[Mapping[str, Any]] = {
+    "its node rejects the pod": (
+        [LARGE, *DB, waiting("12:20:00")],
+        (
+            "can be used only on node n1 (volume.kubernetes.io/selected-node): on n1, which rejects the pod: Insuf",
+            "Way out: remove annotation volume.kubernetes.io/selected-node from claim",
         ),
-        pytest.param(
-            [waits(), *DB, NO_QUOTA, waiting("12:05:10")],
-            "for node n1. It keeps pod db waiting. ProvisioningFailed 10s ago: no quota left.",
-            "check that the provisioner runs",
-            id="the provisioner's message counts while it waits",
-        ),
-        pytest.param(
-            [waits(), *DB, raw_object("CSIDriver", "csi.other.io"), OF_NODE],
-            "No CSIDriver is named csi.acme.io: if it is a CSI driver, it is not installed. Way out: check that",
-            (),
-            id="its driver is missing",
-        ),
-        pytest.param(
-            [waits(), *DB, raw_object("CSIDriver", "csi.acme.io"), OF_NODE],
-            "CSINode n1 does not list csi.acme.io: its node plugin does not run there. Way out",
-            (),
-            id="its driver does not run on the node",
-        ),
-    ],
-)
+        "check that the provisioner runs",
+    ),
+    "the provisioner's message counts while it waits": (
+        [waits(), *DB, NO_QUOTA, waiting("12:05:10")],
+        "for node n1. It keeps pod db waiting. ProvisioningFailed 10s ago: no quota left.",
+        "check that the provisioner runs",
+    ),
+    "its driver is missing": (
+        [waits(), *DB, raw_object("CSIDriver", "csi.other.io"), OF_NODE],
+        "No CSIDriver is named csi.acme.io: if it is a CSI driver, it is not installed. Way out: check that",
+        (),
+    ),
+    "its driver does not run on the node": (
+        [waits(), *DB, raw_object("CSIDriver", "csi.acme.io"), OF_NODE],
+        "CSINode n1 does not list csi.acme.io: its node plugin does not run there. Way out",
+        (),
+    ),
+}
+
+
+@pytest.mark.parametrize(("objects", "has", "lacks"), CLAIM_PAGES.values(), ids=CLAIM_PAGES)
 def test_page_of_the_claim(objects: list[Json], has: str, lacks: str, tmp_path: Path) -> None:
     check_texts(Cluster(tmp_path, *objects).said(*CLAIM), has, lacks)
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -364,29 +364,23 @@ def test_manifest_from_standard_input() -> None:
     assert json.loads(ran.out)["qos"]["qosClass"] == "BestEffort"
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a: [", "not valid YAML"),
-        ("- 1", "an API object is a mapping, this is a list"),
-        ("kind: Pod", "apiVersion is missing\nEvery API object has an apiVersion and a kind"),
-        (
-            "apiVersion: v1\nkind: ConfigMap",
-            "no pod and no workload in it, only ConfigMap; there is nothing to explain",
-        ),
-        ("", "no object in it; there is nothing to explain"),
-        (
-            "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}",
-            "line 4: spec.containers: Required value\nWrite one",
-        ),
-        ("apiVersion: v1\nkind: Pod\nspec: {}", "metadata.name: Required value: name or generateName is required\n"),
-        (
-            "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: a, resources: {limits: {cpu: lots}}}]}",
-            "spec.containers[0].resources.limits.cpu: 'lots' is not a quantity",
-        ),
-        ("apiVersion: v1\nkind: Pod\nspec: {containers: 3}", "spec.containers: 3 is a number; write a list"),
-    ],
-)
+BAD_MANIFESTS: Final[Sequence[Any]] = [
+    ("a: [", "not valid YAML"),
+    ("- 1", "an API object is a mapping, this is a list"),
+    ("kind: Pod", "apiVersion is missing\nEvery API object has an apiVersion and a kind"),
+    ("apiVersion: v1\nkind: ConfigMap", "no pod and no workload in it, only ConfigMap; there is nothing to explain"),
+    ("", "no object in it; there is nothing to explain"),
+    ("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}", "line 4: spec.containers: Required value\nWrite one"),
+    ("apiVersion: v1\nkind: Pod\nspec: {}", "metadata.name: Required value: name or generateName is required\n"),
+    (
+        "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: a, resources: {limits: {cpu: lots}}}]}",
+        "spec.containers[0].resources.limits.cpu: 'lots' is not a quantity",
+    ),
+    ("apiVersion: v1\nkind: Pod\nspec: {containers: 3}", "spec.containers: 3 is a number; write a list"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_MANIFESTS)
 def test_bad_manifests_name_the_field(tmp_path: Path, text: str, message: str) -> None:
     manifest = tmp_path / "m.yaml"
     manifest.write_text(text)

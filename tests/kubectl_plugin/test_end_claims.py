@@ -426,14 +426,10 @@ CASES: Final[Mapping[str, Case]] = {
     },
     **{
         f"the runtime could not start it: {what}": Case(
-            not_created(message),
-            (f"Container app could not start: {what} (CreateContainerError).", "What helps"),
+            not_created(message), (f"Container app could not start: {what} (CreateContainerError).", "What helps")
         )
         for message, what in (
-            (
-                f"{APPARMOR}: no such file or directory",
-                "its AppArmor profile is not loaded on the node",
-            ),
+            (f"{APPARMOR}: no such file or directory", "its AppArmor profile is not loaded on the node"),
             ('failed to stat "/srv/blobs": no such file or directory', 'path "/srv/blobs" does not exist on the node'),
             ("failed to apply OCI options: no command specified", "it has no command"),
         )

@@ -251,11 +251,7 @@ BACK: Final = {"key": "node.kubernetes.io/disk-pressure", "operator": "Exists"}
             "rejected the pod: its node was shutting down.",
             "nothing while the node shuts down",
         ),
-        (
-            NO_DEVICE,
-            "a device plugin or another part of the kubelet does not admit it.",
-            "the device plugin is Ready",
-        ),
+        (NO_DEVICE, "a device plugin or another part of the kubelet does not admit it.", "the device plugin is Ready"),
         (
             {"reason": "MatchNodeSelector", "message": "Pod Predicate MatchNodeSelector failed"},
             "rejected the pod: the labels of worker-1 do not match its node selector or affinity (",

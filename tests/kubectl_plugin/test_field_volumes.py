@@ -19,6 +19,7 @@ from kubectl_plugin.options.change_commands import FenceOptions
 from kubectl_plugin.parsing import parse
 from kubectl_plugin.reports.steps import StepKind
 from tests.kubectl_plugin.answers import check_texts, data, said, write_list
+from tests.kubectl_plugin.edits import find, items_of
 from tests.kubectl_plugin.running import run
 from tests.kubectl_plugin.test_field_cases import FIELD, flat
 
@@ -78,11 +79,10 @@ def test_report_lists_pods_that_wait_for_such_a_claim() -> None:
 
 @pytest.mark.parametrize("missing", ["StorageClass", "PersistentVolumeClaim"])
 def test_claim_or_class_that_was_not_captured_is_no_cause(missing: str, tmp_path: Path) -> None:
-    content = json.loads((FIELD / "c10.json").read_text())
-    file = tmp_path / "part.json"
-    file.write_text(json.dumps({**content, "items": [one for one in content["items"] if one["kind"] != missing]}))
+    items = [one for one in items_of(FIELD / "c10.json") if one["kind"] != missing]
+    file = write_list(tmp_path / "part.json", items)
     for words in (("explain", "pod/app3-5c9-x"), ("report", "-A"), ("place", "-f", str(FIELD / "c10-dep.yaml"))):
-        ran = run(*words, "--snapshot", str(file))
+        ran = run(*words, "--snapshot", file)
         assert "unbound" not in ran.out
         assert "does not exist" not in ran.out
         assert ran.code == 11, words
@@ -123,9 +123,9 @@ def of_silent_node(
     tmp_path: Path, name: str, source: str = "", *, in_use: bool = True, declared: bool = False
 ) -> tuple[str, str]:
     """A capture in which the silent node has a volume, of another source if given; the file and the volume's name."""
-    items = json.loads((FIELD / name).read_text())["items"]
+    items = items_of(FIELD / name)
     volume = next(item for item in items if item["kind"] == "PersistentVolume")
-    node = next(item for item in items if item["metadata"]["name"] == "node-a" and item["kind"] == "Node")
+    node = find(items, "Node/node-a")
     if source:
         volume["spec"] = {key: value for key, value in volume["spec"].items() if key != "iscsi"}
         volume["spec"][source] = SOURCES[source][0]
@@ -135,9 +135,7 @@ def of_silent_node(
     if declared:
         taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
         node["spec"]["taints"].append(taint)
-    file = tmp_path / name
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    return str(file), volume["metadata"]["name"]
+    return write_list(tmp_path / name, items), volume["metadata"]["name"]
 
 
 @pytest.mark.parametrize("source", ["", "iscsi", "fc"])
@@ -189,11 +187,11 @@ def test_fence_is_complete_only_without_volumes_in_status(tmp_path: Path) -> Non
 
 def test_empty_rest_is_uncertain_without_attachments(tmp_path: Path) -> None:
     file, _ = of_silent_node(tmp_path, "s13p.json", declared=True)
-    cluster = json.loads(Path(file).read_text())
-    for item in cluster["items"]:
+    items = items_of(file)
+    for item in items:
         if item["kind"] == "Node":
             item["status"] |= {"volumesAttached": [], "volumesInUse": []}
-    Path(file).write_text(json.dumps(cluster))
+    file = write_list(tmp_path / "empty.json", items)
     text = said("fence", "node/node-a", "--snapshot", file)
     assert "nothing is left to remove. Not certain: no volumeattachments.storage.k8s.io in the file" in text
 
@@ -216,7 +214,7 @@ class Recorded(MemorySource):
 
 def test_fence_reads_volumes_after_pods() -> None:
     """A volume leaves the node's status after its pod object is deleted: the reverse order might miss both."""
-    source = Recorded(json.loads((FIELD / "s11p.json").read_text())["items"])
+    source = Recorded(items_of(FIELD / "s11p.json"))
     options = parse(["fence", "node/node-a", "--confirm-powered-off"]).options
     assert isinstance(options, FenceOptions)
     streams = Streams(io.StringIO(), io.StringIO(), io.StringIO())
@@ -231,7 +229,7 @@ def test_fence_reads_volumes_after_pods() -> None:
 
 
 def test_waiting_pod_points_to_volume_holder(tmp_path: Path) -> None:
-    items = json.loads((FIELD / "s11p.json").read_text())["items"]
+    items = items_of(FIELD / "s11p.json")
     node, lease = (item for item in items if item["metadata"]["name"] == "node-a")
     node["spec"], node["status"]["conditions"][0]["status"] = {}, "True"
     lease["spec"]["renewTime"] = "2026-11-27T22:00:00Z"

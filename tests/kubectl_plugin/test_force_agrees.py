@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -183,18 +183,14 @@ def _ended(objects: Sequence[Any]) -> None:
         status["state"] = {"terminated": {"exitCode": 1, "reason": "Error"}}
 
 
-@pytest.mark.parametrize(
-    ("change", "safety", "section"),
-    [
-        pytest.param(
-            _virtual, "Unknown", "not known to be safe: its node is a virtual kubelet: ", id="node of a virtual kubelet"
-        ),
-        pytest.param(
-            _replaced, "NotSafe", "not safe: two may run (ReplicaSet db-7) both would write to volume data", id="volume"
-        ),
-        pytest.param(_ended, "Safe", "safe: no container of it runs now; StatefulSet db may make another", id="idle"),
-    ],
-)
+CASES: Final[Mapping[str, Any]] = {
+    "node of a virtual kubelet": (_virtual, "Unknown", "not known to be safe: its node is a virtual kubelet: "),
+    "volume": (_replaced, "NotSafe", "not safe: two may run (ReplicaSet db-7) both would write to volume data"),
+    "idle": (_ended, "Safe", "safe: no container of it runs now; StatefulSet db may make another"),
+}
+
+
+@pytest.mark.parametrize(("change", "safety", "section"), CASES.values(), ids=CASES)
 def test_F1_commands_agree_on_cases_outside_the_demo(change: Any, safety: str, section: str, tmp_path: Path) -> None:
     change(objects := demo_objects())
     source = _on(tmp_path, objects)

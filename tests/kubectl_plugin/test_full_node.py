@@ -60,26 +60,23 @@ def test_Q4_node_and_report_agree() -> None:
     check_texts(page, "Requests of allocatable memory: node-a3 112%.", "no room for a pod that comes")
 
 
-@pytest.mark.parametrize(
-    ("pods", "said"),
-    [
-        pytest.param(
-            [running("a", cpu="2", memory="1Gi")],
-            "Requests add up to cpu 100% of allocatable: no pod that requests cpu fits here.",
-            id="exactly full",
-        ),
-        pytest.param(
-            [running("a", cpu="2", memory="4Gi")],
-            "Requests add up to cpu 100% and memory 100% of allocatable: no pod that requests cpu or memory fits here.",
-            id="of two resources",
-        ),
-        pytest.param(
-            [running("a"), running("b"), running("c")],
-            "It has 3 of 3 pods: no other fits here.",
-            id="the number of pods binds all",
-        ),
-    ],
-)
+FULL: Final[Mapping[str, Any]] = {
+    "exactly full": (
+        [running("a", cpu="2", memory="1Gi")],
+        "Requests add up to cpu 100% of allocatable: no pod that requests cpu fits here.",
+    ),
+    "of two resources": (
+        [running("a", cpu="2", memory="4Gi")],
+        "Requests add up to cpu 100% and memory 100% of allocatable: no pod that requests cpu or memory fits here.",
+    ),
+    "the number of pods binds all": (
+        [running("a"), running("b"), running("c")],
+        "It has 3 of 3 pods: no other fits here.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("pods", "said"), FULL.values(), ids=FULL)
 def test_Q4_full_resource_is_named(tmp_path: Path, pods: Sequence[Mapping[str, Any]], said: str) -> None:
     assert said in on(tmp_path, pods, "explain", "node/n1")
 

@@ -50,7 +50,7 @@ N1: Final = worker("n1")
 
 def mail(number: int, name: str = "mail", *, ready: bool = True, status: Json | None = None, **more: Any) -> Json:
     """A pod of mail, or of another workload that no budget selects."""
-    owner = more.pop("owner", raw_owner("ReplicaSet", "mail-6f", "rs"))
+    owner = more.pop("owner", raw_owner("ReplicaSet", "mail-6f", uid="rs"))
     meta = {"creationTimestamp": TIME, "ownerReferences": [owner] if owner else None, **more}
     status = status or {"phase": "Running", "conditions": [raw_condition("Ready", str(ready))]}
     labels = more.get("labels", {"app": "mail"} if name == "mail" else {})
@@ -95,12 +95,7 @@ ASKED: Final = (PLACE, NODE, REPORT, BUDGET, POD, FORCE)
     [
         (THREE, [NEEDS_ALL], "BLOCKS_ALWAYS", "Waiting does not help. Way out: minAvailable 2, or 4 pods (now 3)"),
         (THREE, [budget("a"), budget("b")], "OVERLAPS", "Waiting does not help: let one of them select"),
-        (
-            THREE,
-            [budget(reason="SyncFailed")],
-            "UNCOUNTED",
-            "Waiting does not help: give minAvailable as a number",
-        ),
+        (THREE, [budget(reason="SyncFailed")], "UNCOUNTED", "Waiting does not help: give minAvailable as a number"),
         (CRASHING, [budget(currentHealthy=2, desiredHealthy=3, expectedPods=5)], "UNHEALTHY", POLICY),
         (
             THREE,
@@ -239,10 +234,7 @@ def replica_set(replicas: int) -> Json:
 
 @pytest.mark.parametrize(
     ("replicas", "words", "lacks"),
-    [
-        (3, "Lets no pod be evicted now: {}. Way out: 2 more healthy", False),
-        (2, "even if all are Ready: {}.", True),
-    ],
+    [(3, "Lets no pod be evicted now: {}. Way out: 2 more healthy", False), (2, "even if all are Ready: {}.", True)],
 )
 def test_controller_that_lacks_pods_needs_no_lower_budget(
     replicas: int, words: str, lacks: bool, tmp_path: Path
@@ -289,7 +281,7 @@ GOING: Final[Json] = {"deletionTimestamp": TIME, "deletionGracePeriodSeconds": 3
 
 def outage(wanted: int = 3, *, of: str = "StatefulSet", app: str = "mail", known: bool = True) -> list[Json]:
     """A budget of two pods: one runs on n0, one is Terminating on the silent n1; no others are created."""
-    owner = raw_owner(of, "mail", "mail")
+    owner = raw_owner(of, "mail", uid="mail")
     pods = [mail(1, ready=False, owner=owner, **GOING), mail(0, owner=owner)]
     labels = {"app": app}
     template = {"metadata": {"labels": labels}, "spec": raw_pod()["spec"]}
@@ -394,7 +386,7 @@ def test_terminating_pod_is_or_may_be_recreated(wanted: int | None, tmp_path: Pa
 
 def test_terminating_pod_with_mixed_owners_is_uncertain(tmp_path: Path) -> None:
     """The StatefulSet recreates the pod of the silent node; the controller of the two others is unknown."""
-    fleet = {**raw_owner("Fleet", "mail-6f", "rs"), "apiVersion": "fleet.example/v1"}
+    fleet = {**raw_owner("Fleet", "mail-6f", uid="rs"), "apiVersion": "fleet.example/v1"}
     n0, silent, gone, _, held, maker = outage(1)
     held["status"] |= {"currentHealthy": 2, "expectedPods": 3}
     others = [mail(2, owner=fleet), mail(4, owner=fleet)]

@@ -14,10 +14,7 @@ from tests.objects import raw_node, raw_object, raw_owner, raw_pod
 
 Json = dict[str, Any]
 LEASE: Final = raw_object(
-    "Lease",
-    "n1",
-    "kube-node-lease",
-    spec={"renewTime": "2026-08-02T11:00:00.000000Z", "leaseDurationSeconds": 40},
+    "Lease", "n1", "kube-node-lease", spec={"renewTime": "2026-08-02T11:00:00.000000Z", "leaseDurationSeconds": 40}
 )
 NODE: Final = raw_node("n1", conditions=[])
 
@@ -29,7 +26,7 @@ def kept(deleted: str = "2026-08-02T10:00:00Z", **meta: Any) -> Json:
         "deletionTimestamp": deleted,
         "deletionGracePeriodSeconds": 0,
         "finalizers": ["batch.kubernetes.io/job-tracking"],
-        "ownerReferences": [raw_owner("Job", "nightly", "job-1")],
+        "ownerReferences": [raw_owner("Job", "nightly", apiVersion="batch/v1", uid="job-1")],
     }
     return raw_pod("nightly-x", "etl", uid="p", metadata=own | meta, nodeName="n1", status={"phase": "Succeeded"})
 

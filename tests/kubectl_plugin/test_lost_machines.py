@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +11,8 @@ import pytest
 
 from cluster_io.in_memory import MemorySource
 from kubectl_plugin import cli
-from tests.kubectl_plugin.answers import check_texts, said
+from tests.kubectl_plugin.answers import check_texts, said, write_list
+from tests.kubectl_plugin.edits import find, items_of
 from tests.objects import raw_condition, raw_node, raw_pod
 from tests.tree import ROOT
 
@@ -26,19 +25,22 @@ SAID: Final = (
 Json = dict[str, Any]
 
 
-def _page(folder: Path, change: Callable[[Json], None], *words: str) -> str:
-    """The output of a command for the case, with each object changed."""
-    cluster = json.loads(CASE.read_text())
-    for one in cluster["items"]:
-        change(one)
-    file = folder / "cluster.json"
-    file.write_text(json.dumps(cluster))
-    return said(*words, "--snapshot", str(file))
+def _page(folder: Path, items: list[Json], *words: str) -> str:
+    return said(*words, "--snapshot", write_list(folder / "cluster.json", items))
 
 
-def _shut_down(one: Json) -> None:
-    if (one["kind"], one["metadata"]["name"]) == ("Node", "node-a"):
-        one["spec"].setdefault("taints", []).append({"key": SHUTDOWN, "effect": "NoSchedule"})
+def _shut_down() -> list[Json]:
+    items = items_of(CASE)
+    find(items, "Node/node-a")["spec"].setdefault("taints", []).append({"key": SHUTDOWN, "effect": "NoSchedule"})
+    return items
+
+
+def _answers(items: list[Json], ready: str) -> None:
+    """The kubelets renew their Leases."""
+    find(items, "Node/node-a")["status"]["conditions"] = [raw_condition("Ready", ready)]
+    for one in items:
+        if one["kind"] == "Lease":
+            one["spec"]["renewTime"] = "2026-11-27T22:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -52,38 +54,30 @@ def _shut_down(one: Json) -> None:
     ],
 )
 def test_F5_cloud_state_of_the_machine_comes_first(tmp_path: Path, words: tuple[str, ...], before: str) -> None:
-    page = _page(tmp_path, _shut_down, *words)
+    page = _page(tmp_path, _shut_down(), *words)
     assert SAID in page
     assert before not in page.partition(SAID)[0]
-    assert SAID not in _page(tmp_path, lambda _: None, *words)
+    assert SAID not in _page(tmp_path, items_of(CASE), *words)
 
 
 def test_F5_answering_node_is_not_called_off(tmp_path: Path) -> None:
-    def answers(one: Json) -> None:
-        _shut_down(one)
-        if (one["kind"], one["metadata"]["name"]) == ("Node", "node-a"):
-            one["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
-        if one["kind"] == "Lease":
-            one["spec"]["renewTime"] = "2026-11-27T22:00:00Z"
-
-    assert "is off" not in _page(tmp_path, answers, "explain", "node/node-a")
+    _answers(items := _shut_down(), "False")
+    assert "is off" not in _page(tmp_path, items, "explain", "node/node-a")
 
 
 def test_F5_taint_is_explained() -> None:
     check_texts(said("why", SHUTDOWN), ("its cloud provider said that the machine is shut down", "fence the node"))
 
 
-def _folder(source: Json, *nodes: str) -> Callable[[Json], None]:
+def _folder(source: Json, *nodes: str) -> list[Json]:
     """Volume pv2, which pet-2 uses, is a folder of nodes."""
+    items = items_of(CASE)
     on = [{"key": "kubernetes.io/hostname", "operator": "In", "values": [*nodes]}]
     affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": on}]}}} if nodes else {}
-
-    def change(one: Json) -> None:
-        if one["metadata"]["name"] == "pv2":
-            del one["spec"]["nfs"]
-            one["spec"] |= {**source, **affinity}
-
-    return change
+    spec = find(items, "PersistentVolume/pv2")["spec"]
+    del spec["nfs"]
+    spec |= {**source, **affinity}
+    return items
 
 
 BOUND: Final = "the next pod stays Pending: volume data (local, ReadWriteOnce) is only on node-a"
@@ -100,9 +94,8 @@ BOUND: Final = "the next pod stays Pending: volume data (local, ReadWriteOnce) i
 )
 def test_F5_next_pod_waits_for_the_node_of_a_local_volume(tmp_path: Path, words: tuple[str, ...], text: str) -> None:
     page = _page(tmp_path, _folder({"local": {"path": "/disk"}}, "node-a"), *words)
-    assert text in page
     assert "second writer off" not in page.replace("here nothing keeps a second writer off", "")
-    check_texts(page, (), ("both would write", "may start a second"))
+    check_texts(page, text, ("both would write", "may start a second"))
     if words[0] in {"partitions", "fence"}:
         first = "default/pet-2: the next one stays Pending until node-a is back, or the claim is deleted"
         assert f"{first} and its data with it" in page.partition("NodeDown")[0]
@@ -111,50 +104,35 @@ def test_F5_next_pod_waits_for_the_node_of_a_local_volume(tmp_path: Path, words:
 def test_F5_host_path_differs_on_another_node(tmp_path: Path) -> None:
     other = "the next pod starts on other files: volume data (hostPath{}) is another folder on another node"
 
-    def inline(one: Json) -> None:
+    inline = items_of(CASE)
+    for one in inline:
         if one["kind"] == "Pod":
             one["spec"]["volumes"] = [{"name": "data", "hostPath": {"path": "/srv"}}]
-
     cases = ((_folder({"hostPath": {"path": "/srv"}}), ", ReadWriteOnce"), (inline, " in the pod itself"))
-    for change, of in cases:
+    for items, of in cases:
         for words in (("partitions",), ("delete", "pod/pet-2", "--grace-period=0")):
-            page = _page(tmp_path, change, *words)
-            assert other.format(of) in page
-            assert "both would write" not in page
+            check_texts(_page(tmp_path, items, *words), other.format(of), "both would write")
     assert '"risk": "NoReplacement"' in _page(tmp_path, inline, "partitions", "-o", "json")
 
 
 def test_F5_local_volume_of_ready_node_gets_second_writer(tmp_path: Path) -> None:
-    local = _folder({"local": {"path": "/disk"}}, "node-a")
-
-    def answers(one: Json) -> None:
-        local(one)
-        if (one["kind"], one["metadata"]["name"]) == ("Node", "node-a"):
-            one["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
-            one["spec"] = {}
-        if one["kind"] == "Lease":
-            one["spec"]["renewTime"] = "2026-11-27T22:00:00Z"
-
-    page = _page(tmp_path, answers, "delete", "pod/pet-2", "--grace-period=0")
-    assert "both would write to volume data (local, ReadWriteOnce: nothing keeps a second writer off)" in page
-    assert "stays Pending" not in page
+    _answers(items := _folder({"local": {"path": "/disk"}}, "node-a"), "True")
+    find(items, "Node/node-a")["spec"] = {}
+    page = _page(tmp_path, items, "delete", "pod/pet-2", "--grace-period=0")
+    both = "both would write to volume data (local, ReadWriteOnce: nothing keeps a second writer off)"
+    check_texts(page, both, "stays Pending")
 
 
-def _pending(on: str, *, phase: str = "Bound", source: Json | None = None) -> Callable[[Json], None]:
+def _pending(on: str, *, phase: str = "Bound", source: Json | None = None) -> list[Json]:
     """The case with pet-2 on no node and its volume on one node."""
-    folder = _folder(source or {"local": {"path": "/disk"}}, on)
-
-    def change(one: Json) -> None:
-        folder(one)
-        if one["metadata"]["name"] == "pv2":
-            one["status"] = {"phase": phase}
-            one["spec"]["claimRef"] = {"namespace": "default", "name": "data-pet-2"}
-        if (one["kind"], one["metadata"]["name"]) == ("Pod", "pet-2"):
-            del one["spec"]["nodeName"]
-            one["metadata"].pop("deletionTimestamp", None)
-            one["status"] = {"phase": "Pending"}
-
-    return change
+    items = _folder(source or {"local": {"path": "/disk"}}, on)
+    volume, pod = find(items, "PersistentVolume/pv2"), find(items, "Pod/pet-2")
+    volume["status"] = {"phase": phase}
+    volume["spec"]["claimRef"] = {"namespace": "default", "name": "data-pet-2"}
+    del pod["spec"]["nodeName"]
+    pod["metadata"].pop("deletionTimestamp", None)
+    pod["status"] = {"phase": "Pending"}
+    return items
 
 
 @pytest.mark.parametrize("words", [("partitions",), ("fence", "node/node-a")])
@@ -173,14 +151,11 @@ def test_pending_pods_are_counted(tmp_path: Path) -> None:
 
 
 def test_pending_pods_without_volumes_in_the_file_are_unknown(tmp_path: Path) -> None:
-    change = _pending("node-a")
-
-    def lacking(one: Json) -> None:
-        change(one)
+    items = _pending("node-a")
+    for one in items:
         if one["kind"] == "PersistentVolume":
             one |= {"kind": "ConfigMap", "apiVersion": "v1"}
-
-    assert "persistentvolumes" in _page(tmp_path, lacking, "partitions").partition("Unknown")[2]
+    assert "persistentvolumes" in _page(tmp_path, items, "partitions").partition("Unknown")[2]
 
 
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])

@@ -69,12 +69,12 @@ def is_name(path: Pattern) -> bool:
     return path[0] not in _KEPT and _NAMES.fullmatch(path[-1]) is not None
 
 
-def command_lines(file: Path, pod: Any, rename: Callable[[str], str], folder: Path) -> Iterator[list[str]]:
+def command_lines(file: str, pod: Any, rename: Callable[[str], str], folder: Path) -> Iterator[list[str]]:
     """Every command of the plugin, for a snapshot and a manifest, for lists and single objects."""
     manifest = folder / rename("web.yaml").replace("/", "_")
     manifest.write_text(json.dumps(pod))
     shop, pod = rename("shop"), f"pod/{rename('db-1')}"
-    here = ["--snapshot", str(file)]
+    here = ["--snapshot", file]
     for form in ("table", "markdown"):
         yield ["explain", pod, "-n", shop, *here, "-o", form]
         yield ["explain", f"deployment/{rename('checkout')}", "-n", shop, *here, "-o", form]

@@ -181,10 +181,7 @@ LATER: Final = failed("Pod/other", "other", "11:00:00", reason="Scheduled")
             id="nothing refuses the pods",
         ),
         pytest.param(
-            [
-                feed("Deployment", seen(2, refusal("no"), updatedReplicas=2), replicas=2),
-                failed("Deployment", "older"),
-            ],
+            [feed("Deployment", seen(2, refusal("no"), updatedReplicas=2), replicas=2), failed("Deployment", "older")],
             (),
             "workload: pods refused",
             id="it has all replicas",
@@ -230,7 +227,7 @@ def test_manifest_without_an_amount_that_a_quota_counts(cluster: Any, tmp_path: 
 
 
 EXCEEDED: Final = f"{FORBIDDEN}exceeded quota: team, requested: pods=1, used: pods=7, limited: pods=7"
-OWNER: Final = raw_owner("Deployment", "feed", "uid-Deployment")
+OWNER: Final = raw_owner("Deployment", "feed", uid="uid-Deployment")
 
 
 @pytest.mark.parametrize("by_event", [True, False])
@@ -281,11 +278,7 @@ def live(patch: pytest.MonkeyPatch, *objects: Json) -> None:
         one if one["kind"] == "Node" else {**one, "metadata": {"namespace": "news", **one["metadata"]}}
         for one in objects
     )
-    source = MemorySource(
-        list(placed),
-        description="the cluster",
-        now=datetime.fromisoformat("2026-05-04T09:01:00Z"),
-    )
+    source = MemorySource(list(placed), description="the cluster", now=datetime.fromisoformat("2026-05-04T09:01:00Z"))
     source.namespace = "news"
     patch.setattr(source, "side_by_side", True, raising=False)
     patch.setattr(cli, "source_of", lambda _cluster, _err: contextlib.nullcontext(source))

@@ -10,7 +10,9 @@ from typing import Any, Final
 import pytest
 
 from tests.kubectl_plugin.answers import check_texts, data, said
+from tests.kubectl_plugin.edits import find, items_of
 from tests.kubectl_plugin.running import run, write_cluster
+from tests.objects import raw_condition
 
 DISABLED: Final = "its scheduler's profile disables DefaultPreemption (plugins.postFilter.disabled)"
 SEEDS: Final = Path(__file__).parents[1] / "testdata/cases/seeds"
@@ -18,7 +20,7 @@ SEEDS: Final = Path(__file__).parents[1] / "testdata/cases/seeds"
 
 def seed(folder: Path, name: str) -> str:
     """A cluster that has only the objects of a recorded List."""
-    return write_cluster(folder / "cluster.qos", json.loads((SEEDS / name).read_text())["items"])
+    return write_cluster(folder / "cluster.qos", items_of(SEEDS / name))
 
 
 def explained(folder: Path, manifest: str, recorded: str, *more: str) -> str:
@@ -37,12 +39,9 @@ def test_P4_cross_node_victim_is_named_with_its_node(tmp_path: Path) -> None:
     text = explained(tmp_path, "Panti.yaml", "s2h.json")
     check_texts(text, ("Way out: stop pod default/q on n3 (then n1). ", "way out: stop pod default/q on n3 (then n1)"))
     check_texts(text, "without default/q on n3 it would fit n1;", "default/q on n1")
-    pods = [
-        change["pods"]
-        for group in placement(tmp_path, "Panti.yaml", "s2h.json")["rejected"]
-        for change in group["remedy"]["changes"]
-    ]
-    assert {pod["node"] for entry in pods for pod in entry} == {"n3"}
+    groups = placement(tmp_path, "Panti.yaml", "s2h.json")["rejected"]
+    nodes = {pod["node"] for group in groups for change in group["remedy"]["changes"] for pod in change["pods"]}
+    assert nodes == {"n3"}
 
 
 def test_P4_affinity_to_victim_names_the_victim(tmp_path: Path) -> None:
@@ -54,8 +53,8 @@ def test_P4_affinity_to_victim_names_the_victim(tmp_path: Path) -> None:
 
 
 def test_P4_place_agrees_with_explain(tmp_path: Path) -> None:
-    ran = run("place", "-f", str(SEEDS / "Paff.yaml"), "--snapshot", seed(tmp_path, "s2d2.json"))
-    assert "its pod affinity needs default/svc, which would be preempted." in " ".join(ran.out.split())
+    page = said("place", "-f", str(SEEDS / "Paff.yaml"), "--snapshot", seed(tmp_path, "s2d2.json"))
+    assert "its pod affinity needs default/svc, which would be preempted." in page
 
 
 def test_P4_reason_of_plugin_is_quoted(tmp_path: Path) -> None:
@@ -129,10 +128,13 @@ def test_unchosen_running_pod_shows_it_only_in_wide() -> None:
     assert "would be preempted for none of 1 pending pod of higher priority now" in said(*asked, "-o", "wide")
 
 
+UNSCHEDULABLE: Final = {"conditions": [raw_condition("PodScheduled", "False", reason="Unschedulable", message="0/2")]}
+
+
 def crowd(folder: Path, *pending: dict[str, Any]) -> str:
     """Two full nodes with one pod of low priority each, and pending pods."""
-    items = json.loads((FIELD / "pre.json").read_text())["items"]
-    [waits] = [one for one in items if one["metadata"]["name"] == "P"]
+    items = items_of(FIELD / "pre.json")
+    waits = find(items, "Pod/P")
     kept = [one for one in items if one is not waits]
     changed = []
     for number, fields in enumerate(pending):
@@ -147,10 +149,7 @@ def preemptors(cluster: str, *more: str) -> Any:
 
 
 def test_preemptors_are_judged_alone_in_queue_order(tmp_path: Path) -> None:
-    unschedulable = {
-        "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2"}]
-    }
-    cluster = crowd(tmp_path, {}, {"spec": {"priority": 2_000_000}}, {"spec": {"priority": 11}, "is": unschedulable})
+    cluster = crowd(tmp_path, {}, {"spec": {"priority": 2_000_000}}, {"spec": {"priority": 11}, "is": UNSCHEDULABLE})
     ran = run("explain", "pod/v1", "--snapshot", cluster)
     text = " ".join(ran.out.split())
     assert ran.code == 0
@@ -163,16 +162,13 @@ def test_preemptors_are_judged_alone_in_queue_order(tmp_path: Path) -> None:
 
 
 def test_non_preempting_and_unmodelled_pods_are_not_named(tmp_path: Path) -> None:
-    unschedulable = {
-        "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2"}]
-    }
     pending: list[dict[str, Any]] = [
         {"spec": {"preemptionPolicy": "Never"}},
         {"spec": {"schedulingGates": [{"name": "quota"}]}},
         {"spec": {"priority": 10}},
         {"spec": {"schedulerName": "volcano"}},
         {
-            "is": {"nominatedNodeName": "n1", **unschedulable},
+            "is": {"nominatedNodeName": "n1", **UNSCHEDULABLE},
             "spec": {"nodeSelector": {"kubernetes.io/hostname": "n2"}},
         },
         # Without that condition it is being bound.
@@ -215,7 +211,7 @@ def test_victims_and_preemptors_agree(tmp_path: Path) -> None:
         waiting = [one for one in items if not one["spec"].get("nodeName")]
         if not 0 < len(waiting) <= 3 or len(items) > 20:
             continue
-        cluster = write_cluster(tmp_path / "cluster.qos", json.loads(path.read_text())["items"])
+        cluster = write_cluster(tmp_path / "cluster.qos", items_of(path))
         victims: set[tuple[str, str]] = set()
         for one in waiting:
             asked = (f"pod/{one['metadata']['name']}", "-n", one["metadata"].get("namespace", "default"))

@@ -31,10 +31,7 @@ def victim() -> dict[str, Any]:
         requests={"cpu": "3"},
         nodeName="n1",
         priority=1,
-        status={
-            "phase": "Running",
-            "conditions": [raw_condition("DisruptionTarget", reason="PreemptionByScheduler")],
-        },
+        status={"phase": "Running", "conditions": [raw_condition("DisruptionTarget", reason="PreemptionByScheduler")]},
     )
 
 

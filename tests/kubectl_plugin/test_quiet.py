@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import Any, Final
 import pytest
 
 from tests.kubectl_plugin.answers import check_texts, data, said, write_list
+from tests.kubectl_plugin.edits import items_of
 from tests.kubectl_plugin.running import run, write_cluster
-from tests.objects import raw_condition, raw_node, raw_pod
+from tests.objects import raw_condition, raw_node, raw_object, raw_pod
 
 CASES: Final = Path(__file__).resolve().parents[1] / "testdata" / "cases"
 SINCE: Final = "2026-11-22T09:50:50Z"
@@ -42,11 +42,6 @@ def _pod(*, deleted: bool, **more: Any) -> Mapping[str, Any]:
 
 def _cluster(directory: Path, *items: Mapping[str, Any]) -> str:
     return write_cluster(directory / "cluster.qos", items)
-
-
-def _case(directory: Path, name: str) -> str:
-    """A cluster that has only the objects of a recorded List."""
-    return write_cluster(directory / "cluster.qos", json.loads((CASES / name).read_text())["items"])
 
 
 SILENT: Final = _node("Unknown")
@@ -114,7 +109,7 @@ def test_T5_finalizers_delay_garbage_collection(tmp_path: Path) -> None:
 
 
 def test_T5_deleted_node_leads_in_explain(tmp_path: Path) -> None:
-    page = _page("explain", "pod/etcd-2", "--snapshot", _case(tmp_path, "s3f.json"))
+    page = _page("explain", "pod/etcd-2", "--snapshot", _cluster(tmp_path, *items_of(CASES / "s3f.json")))
     assert "Its node a has no Node object any more: its last known phase is Running." in page
     assert "It is unknown since when it is gone. Pod garbage collection removes its object within 80 s" in page
     assert "it is not confirmed that its processes ended: they may still run." in page
@@ -140,14 +135,7 @@ def test_T5_time_of_deleted_node_comes_from_evidence(more: Mapping[str, str], wo
     if "unready" in more:
         pod["status"]["conditions"] = [raw_condition("Ready", "False", lastTransitionTime=more["unready"])]
     if "renewed" in more:
-        items.append(
-            {
-                "apiVersion": "coordination.k8s.io/v1",
-                "kind": "Lease",
-                "metadata": {"name": "lost", "namespace": "kube-node-lease"},
-                "spec": {"renewTime": more["renewed"]},
-            }
-        )
+        items.append(raw_object("Lease", "lost", "kube-node-lease", spec={"renewTime": more["renewed"]}))
     assert words in _page("explain", "pod/db-0", "--snapshot", _cluster(tmp_path, *items, pod))
 
 
@@ -161,7 +149,7 @@ def test_T5_unlisted_node_is_not_called_deleted(nodes: Sequence[Mapping[str, Any
 
 
 def test_T5_stuck_pod_of_the_case_has_no_end(tmp_path: Path) -> None:
-    page = _page("explain", "pod/etcd-2", "--snapshot", _case(tmp_path, "s3a.json"))
+    page = _page("explain", "pod/etcd-2", "--snapshot", _cluster(tmp_path, *items_of(CASES / "s3a.json")))
     assert "it is unknown when its processes end" in page
     assert not PROMISES.search(page)
 
@@ -175,7 +163,7 @@ def test_T5_node_page_shows_that_nothing_ends(tmp_path: Path) -> None:
 
 
 def test_F5_partitions_and_report_show_pods_of_deleted_nodes(tmp_path: Path) -> None:
-    snapshot = _case(tmp_path, "s3f.json")
+    snapshot = _cluster(tmp_path, *items_of(CASES / "s3f.json"))
     listed = _page("partitions", "--snapshot", snapshot)
     check_texts(listed, ("node/a Gone since an unknown time (no Node object): 1 pod depends on it.", "default/etcd-2"))
     page = tmp_path / "page.html"
@@ -191,12 +179,15 @@ def test_F5_returned_node_is_not_down(tmp_path: Path) -> None:
     assert "Terminating for ever" not in page
 
 
+UNREACHABLE: Final = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": SINCE}
+TOLERATES: Final = {"key": UNREACHABLE["key"], "operator": "Exists", "effect": "NoExecute"}
+
+
 @pytest.mark.parametrize("added", [{}, {"timeAdded": NOW}])
 def test_partitions_and_fence_agree_without_time_added(tmp_path: Path, added: Mapping[str, str]) -> None:
-    unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": SINCE}
-    tolerations = [{"key": unreachable["key"], "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3000}]
+    tolerations = [{**TOLERATES, "tolerationSeconds": 3000}]
     cluster = _cluster(
-        tmp_path, _node("Unknown", unreachable, {**TAINT, **added}), WELL, _pod(deleted=False, tolerations=tolerations)
+        tmp_path, _node("Unknown", UNREACHABLE, {**TAINT, **added}), WELL, _pod(deleted=False, tolerations=tolerations)
     )
     page = _page("partitions", "--snapshot", cluster)
     check_texts(page, "1 pod is removed, and volumes are detached, without waiting for the machine.", "stays")
@@ -206,9 +197,8 @@ def test_partitions_and_fence_agree_without_time_added(tmp_path: Path, added: Ma
 
 
 def test_overdue_taint_deletion_shows_on_silent_node(tmp_path: Path) -> None:
-    unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": SINCE}
-    tolerations = [{"key": unreachable["key"], "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}]
-    cluster = _cluster(tmp_path, _node("Unknown", unreachable), WELL, _pod(deleted=False, tolerations=tolerations))
+    tolerations = [{**TOLERATES, "tolerationSeconds": 300}]
+    cluster = _cluster(tmp_path, _node("Unknown", UNREACHABLE), WELL, _pod(deleted=False, tolerations=tolerations))
     late = (
         "should have deleted it at 09:55:50 UTC: it tolerates that for 300 s. kube-controller-manager deletes such pods"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pytest
@@ -41,62 +42,43 @@ def _report(words: tuple[str, ...], given: dict[str, list[Given]], *, allowed: b
     return ran.code, json.loads(ran.out), ran.err
 
 
-@pytest.mark.parametrize(
-    ("words", "answer", "by", "message", "helps"),
-    [
-        pytest.param(
-            DELETE,
-            refusal(403, NO_RIGHT),
-            "Rights",
-            f"you may not delete pods in namespace shop; the API server says: {NO_RIGHT}",
-            RIGHTS,
-            id="no right",
-        ),
-        pytest.param(
-            FORCE,
-            refusal(403, WEBHOOK),
-            "Admission",
-            'admission webhook "force-delete.kubectl-qos.io" refuses to delete pod/db-0: db-0 on node-b2: namespace '
-            "shop forbids force deletions",
-            ASK_THE_TEAM,
-            id="webhook",
-        ),
-        pytest.param(
-            FORCE,
-            refusal(403, 'admission webhook "x.example" denied the request without explanation'),
-            "Admission",
-            'admission webhook "x.example" refuses to delete pod/db-0: it gives no reason',
-            ASK_THE_TEAM,
-            id="webhook without a reason",
-        ),
-        pytest.param(
-            FORCE,
-            refusal(422, POLICY),
-            "Admission",
-            "ValidatingAdmissionPolicy 'qos.force-delete' refuses to delete pod/db-0: namespace shop forbids force "
-            "deletions",
-            ASK_THE_TEAM,
-            id="policy",
-        ),
-        pytest.param(
-            FORCE,
-            refusal(403, POLICY),
-            "Admission",
-            "ValidatingAdmissionPolicy 'qos.force-delete' refuses to delete pod/db-0: namespace shop forbids force "
-            "deletions",
-            ASK_THE_TEAM,
-            id="policy with reason Forbidden",
-        ),
-        pytest.param(
-            DELETE,
-            refusal(429, "Too many requests, please try again later."),
-            "APIServer",
-            "the API server refuses to delete pod/db-0: Too many requests, please try again later.",
-            OWN_WORDS,
-            id="API server",
-        ),
-    ],
-)
+FORBIDS: Final = "namespace shop forbids force deletions"
+BY_POLICY: Final = f"ValidatingAdmissionPolicy 'qos.force-delete' refuses to delete pod/db-0: {FORBIDS}"
+REFUSED: Final[Mapping[str, Any]] = {
+    "no right": (
+        DELETE,
+        refusal(403, NO_RIGHT),
+        "Rights",
+        f"you may not delete pods in namespace shop; the API server says: {NO_RIGHT}",
+        RIGHTS,
+    ),
+    "webhook": (
+        FORCE,
+        refusal(403, WEBHOOK),
+        "Admission",
+        f'admission webhook "force-delete.kubectl-qos.io" refuses to delete pod/db-0: db-0 on node-b2: {FORBIDS}',
+        ASK_THE_TEAM,
+    ),
+    "webhook without a reason": (
+        FORCE,
+        refusal(403, 'admission webhook "x.example" denied the request without explanation'),
+        "Admission",
+        'admission webhook "x.example" refuses to delete pod/db-0: it gives no reason',
+        ASK_THE_TEAM,
+    ),
+    "policy": (FORCE, refusal(422, POLICY), "Admission", BY_POLICY, ASK_THE_TEAM),
+    "policy with reason Forbidden": (FORCE, refusal(403, POLICY), "Admission", BY_POLICY, ASK_THE_TEAM),
+    "API server": (
+        DELETE,
+        refusal(429, "Too many requests, please try again later."),
+        "APIServer",
+        "the API server refuses to delete pod/db-0: Too many requests, please try again later.",
+        OWN_WORDS,
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "answer", "by", "message", "helps"), REFUSED.values(), ids=REFUSED)
 def test_F2_deletion_that_the_api_server_refuses(
     words: tuple[str, ...], answer: Given, by: str, message: str, helps: str
 ) -> None:
@@ -244,9 +226,8 @@ def test_F6_fence_without_the_right() -> None:
 def test_F6_taint_that_is_refused() -> None:
     code, report, _ = _report(FENCE, {"PATCH": [refusal(403, WEBHOOK)]})
     assert (code, report["outcome"]) == (4, "Refused")
-    assert report["verdict"]["text"].startswith(
-        'Not fenced: admission webhook "force-delete.kubectl-qos.io" refuses to patch node/node-c3: '
-    )
+    refused = 'Not fenced: admission webhook "force-delete.kubectl-qos.io" refuses to patch node/node-c3: '
+    assert report["verdict"]["text"].startswith(refused)
 
 
 @pytest.mark.parametrize(
@@ -261,21 +242,22 @@ def test_F2_pod_replaced_since_the_preview(status: int, code: int) -> None:
     assert err.endswith("Nothing was changed.\n")
 
 
-def test_F6_node_with_constant_write_conflicts() -> None:
-    code, report, _ = _report(FENCE, {"PATCH": [refusal(409, "the object has been modified")] * 5})
+@pytest.mark.parametrize(
+    ("words", "patches", "why"),
+    [
+        (
+            FENCE,
+            [refusal(409, "the object has been modified")] * 5,
+            "the Node has been deleted or changed since it was read",
+        ),
+        (("fence", "node/node-c3", "--confirm", "--fence-command=false"), [], "the fence command failed (exit code 1)"),
+    ],
+    ids=["constant write conflicts", "the fence command fails"],
+)
+def test_F6_fence_that_is_not_possible(words: tuple[str, ...], patches: list[Given], why: str) -> None:
+    code, report, _ = _report(words, {"PATCH": patches})
     assert (code, report["outcome"]) == (9, "NotPossible")
-    assert report["verdict"]["text"] == (
-        "Not fenced: the Node has been deleted or changed since it was read. Nothing in the cluster was changed."
-    )
-
-
-def test_F6_fence_command_that_fails() -> None:
-    command = ("fence", "node/node-c3", "--confirm", "--fence-command=false")
-    code, report, _ = _report(command, {})
-    assert (code, report["outcome"]) == (9, "NotPossible")
-    assert report["verdict"]["text"] == (
-        "Not fenced: the fence command failed (exit code 1). Nothing in the cluster was changed."
-    )
+    assert report["verdict"]["text"] == f"Not fenced: {why}. Nothing in the cluster was changed."
 
 
 def test_F2_earlier_change_is_no_refusal() -> None:

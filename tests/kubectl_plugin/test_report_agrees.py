@@ -58,9 +58,7 @@ def test_summary_names_pods_and_next_commands() -> None:
     page = _flat("report", "-A")
     assert "2 pods: no node fits. shop/checkout-mv9cgvs6p-x2x7p and ml/trainer-v9c4m. The scheduler" in page
     assert re.search(r"17 pods: over memory request\. (\S+/\S+, ){2}\S+/\S+ and 14 more\. The kubelet", page)
-    assert page.endswith(
-        "Next kubectl qos partitions --demo kubectl qos explain pod/trainer-v9c4m -n ml --demo",
-    )
+    assert page.endswith("Next kubectl qos partitions --demo kubectl qos explain pod/trainer-v9c4m -n ml --demo")
     # On the HTML page the finding leads to the list.
     assert "ml/trainer-v9c4m. The scheduler" not in run("report", "-A", "-o", "-", "--demo").out
 

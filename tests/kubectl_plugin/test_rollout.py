@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -188,39 +188,30 @@ WAITS = _pods(2, **UNREADY)
 EVICTED: Json = {"phase": "Failed", "reason": "Evicted", "containerStatuses": []}
 
 
-@pytest.mark.parametrize(
-    ("kind", "spec", "pods", "lead"),
-    [
-        pytest.param(
-            "Deployment",
-            {"replicas": 2},
-            WAITS,
-            "0 of 2 ready, 2 run and are not ready, such as web-0",
-            id="running pods may be unready",
-        ),
-        pytest.param(
-            "StatefulSet",
-            {"replicas": 3},
-            [FIRST, THIRD],
-            "2 of 3 run, web-1 not made yet. Each",
-            id="the pod that is missing",
-        ),
-        pytest.param(
-            "Deployment",
-            {"replicas": 1},
-            [FIRST, *_pods(3, **EVICTED)[1:]],
-            "1 of 1 runs. 2 evicted pods are left. ",
-            id="remaining evicted pods",
-        ),
-        pytest.param(
-            "Deployment",
-            {"replicas": 0},
-            [{**FIRST, "metadata": FIRST["metadata"] | GOING}],
-            "No pod is wanted; 1 is terminating. ",
-            id="a terminating pod is not surplus",
-        ),
-    ],
-)
+COUNTED: Final[Mapping[str, Any]] = {
+    "running pods may be unready": (
+        "Deployment",
+        {"replicas": 2},
+        WAITS,
+        "0 of 2 ready, 2 run and are not ready, such as web-0",
+    ),
+    "the pod that is missing": ("StatefulSet", {"replicas": 3}, [FIRST, THIRD], "2 of 3 run, web-1 not made yet. Each"),
+    "remaining evicted pods": (
+        "Deployment",
+        {"replicas": 1},
+        [FIRST, *_pods(3, **EVICTED)[1:]],
+        "1 of 1 runs. 2 evicted pods are left. ",
+    ),
+    "a terminating pod is not surplus": (
+        "Deployment",
+        {"replicas": 0},
+        [{**FIRST, "metadata": FIRST["metadata"] | GOING}],
+        "No pod is wanted; 1 is terminating. ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "spec", "pods", "lead"), COUNTED.values(), ids=COUNTED)
 def test_pods_that_are_counted(listed: Callable[..., str], kind: str, spec: Json, pods: list[Json], lead: str) -> None:
     assert _lead(listed([_workload(kind, spec, {}, 0), *pods], f"{kind.lower()}/web")).startswith(lead)
 

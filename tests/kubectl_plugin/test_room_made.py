@@ -13,7 +13,7 @@ from podrules.scheduling.scheduler.framework.answers import CandidateChange, Cha
 from tests.kubectl_plugin.answers import said
 from tests.kubectl_plugin.commands.test_place_drain import budget, node, pod
 from tests.kubectl_plugin.running import write_cluster
-from tests.objects import raw_pod
+from tests.objects import raw_object, raw_pod
 
 STAY: Final = " (no pods found that could move)"
 ZONE: Final = "topology.kubernetes.io/zone"
@@ -93,21 +93,14 @@ def test_resource_that_no_node_offers_is_named(word: str, tmp_path: Path) -> Non
     assert f"2 lack {word}." in explained(tmp_path, *nodes, taken, wants)
 
 
-def volume(**more: Any) -> Any:
-    spec = {
-        "capacity": {"storage": "5Gi"},
-        "accessModes": ["ReadWriteOnce"],
-        "claimRef": {"namespace": "shop", "name": "data", "uid": "c"},
-        "csi": {"driver": "csi.example.com", "volumeHandle": "x"},
-    }
-    meta = {"name": "disk-7", "labels": more.pop("labels", {})}
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": meta,
-        "spec": spec | more,
-        "status": {"phase": "Bound"},
-    }
+def volume(labels: Any = None, **more: Any) -> Any:
+    claim = {"namespace": "shop", "name": "data", "uid": "c"}
+    size = {"capacity": {"storage": "5Gi"}, "accessModes": ["ReadWriteOnce"], "claimRef": claim}
+    source = {"csi": {"driver": "csi.example.com", "volumeHandle": "x"}}
+    return raw_object("PersistentVolume", "disk-7", metadata={"labels": labels}, spec=size | source | more, **BOUND)
+
+
+BOUND: Final[Any] = {"status": {"phase": "Bound"}}
 
 
 def in_zone(zone: str) -> Any:
@@ -120,18 +113,9 @@ def in_zone(zone: str) -> Any:
 )
 def test_volume_in_a_zone_without_nodes_is_named(more: Any, tmp_path: Path) -> None:
     """Whether the volume has the zone as a label or in its node affinity."""
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {
-            "name": "data",
-            "namespace": "shop",
-            "uid": "c",
-            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
-        },
-        "spec": {"volumeName": "disk-7", "storageClassName": "", "accessModes": ["ReadWriteOnce"]},
-        "status": {"phase": "Bound"},
-    }
+    meta = {"uid": "c", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+    spec = {"volumeName": "disk-7", "storageClassName": "", "accessModes": ["ReadWriteOnce"]}
+    claim = raw_object("PersistentVolumeClaim", "data", "shop", metadata=meta, spec=spec, **BOUND)
     nodes = [node("a"), node("b")]
     for one in nodes:
         one["metadata"]["labels"][ZONE] = "eu-1"

@@ -101,10 +101,7 @@ def _ready(objects: Sequence[Any], name: str) -> Any:
     ("unready", "pages", "text"),
     [
         pytest.param(
-            ["node-a1"],
-            ["node/node-c3", "node/node-a1"],
-            "node-a1 is not Ready: its taints may delete pods.",
-            id="one",
+            ["node-a1"], ["node/node-c3", "node/node-a1"], "node-a1 is not Ready: its taints may delete pods.", id="one"
         ),
         pytest.param(
             ["node-a1", "node-a2", "node-a3", "node-b1"],
@@ -280,60 +277,40 @@ def test_F5_hostile_names_are_escaped_and_in_no_command(tmp_path: Path, form: st
     assert not [line for line in ran.out.splitlines() if "kubectl qos" in line and ("curl" in line or "x1b" in line)]
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
-        (("delete",), 2, "nothing to delete\nName a pod: kubectl qos delete pod/NAME\n"),
-        (
-            ("delete", "deployment/web"),
-            2,
-            '"deployment/web": this command is for a pod\nWrite pod/NAME, or NAME alone\n',
-        ),
-        (
-            ("delete", "pod/a", "pod/b"),
-            2,
-            "more than one name\nWrite one pod/NAME: each is checked before it is changed",
-        ),
-        (
-            ("delete", "pod", "a", "b"),
-            2,
-            "more than one name\nWrite one pod/NAME: each is checked before it is changed",
-        ),
-        (("delete", "pod/../x"), 2, '"../x" is not a valid pod name'),
-        (("delete", "pod/A%2f"), 2, '"A%2f" is not a valid pod name'),
-        (("delete", "pod/db-0", "--grace-period=soon"), 2, '--grace-period "soon": not a grace period'),
-        (
-            ("delete", "pod/db-0", "--grace-period=-"),
-            2,
-            '--grace-period "-": not a grace period\nWrite seconds, 0 or more;',
-        ),
-        (("delete", "pod/db-0", "--grace-period=-9223372036854775809"), 2, "too large for an int64"),
-        (
-            ("explain", "pod/db-0", "--grace-period=1"),
-            2,
-            "--grace-period needs --timeline=delete or drain\nAdd",
-        ),
-        (
-            ("explain", "pod/db-0", "--timeline=probe", "--grace-period=1"),
-            2,
-            "--grace-period needs --timeline=delete",
-        ),
-        (("delete", "pod/db-0", "--dry-run=client"), 2, '--dry-run "client": not one of server\n'),
-        (("delete", "-n", "shop", "pod/db-9"), 8, 'pods "db-9" not found in namespace shop\nDid you mean pod/db-'),
-        (("fence",), 2, "nothing to fence\nName a node: kubectl qos fence NODE\n"),
-        (("fence", "pod/db-0"), 2, '"pod/db-0": this command is for a node\nWrite node/NAME, or NAME alone\n'),
-        (("fence", "node/node-c3", "--confirm"), 2, "--confirm needs a fence command"),
-        (
-            ("fence", "node/x", "--confirm-powered-off", "--fence-command=true"),
-            2,
-            "--fence-command cannot be used with --confirm-powered-off",
-        ),
-        (("fence", "node/node-x"), 8, 'nodes "node-x" not found'),
-        (("unfence", "node/node-x"), 8, 'nodes "node-x" not found'),
-        (("unfence",), 2, "nothing to take back\nName a node: kubectl qos unfence NODE\n"),
-        (("partitions", "node/x"), 2, '"node/x": kubectl qos partitions takes flags only'),
-    ],
-)
+WRONG_LINES: Final[Sequence[Any]] = [
+    (("delete",), 2, "nothing to delete\nName a pod: kubectl qos delete pod/NAME\n"),
+    (("delete", "deployment/web"), 2, '"deployment/web": this command is for a pod\nWrite pod/NAME, or NAME alone\n'),
+    (("delete", "pod/a", "pod/b"), 2, "more than one name\nWrite one pod/NAME: each is checked before it is changed"),
+    (("delete", "pod", "a", "b"), 2, "more than one name\nWrite one pod/NAME: each is checked before it is changed"),
+    (("delete", "pod/../x"), 2, '"../x" is not a valid pod name'),
+    (("delete", "pod/A%2f"), 2, '"A%2f" is not a valid pod name'),
+    (("delete", "pod/db-0", "--grace-period=soon"), 2, '--grace-period "soon": not a grace period'),
+    (
+        ("delete", "pod/db-0", "--grace-period=-"),
+        2,
+        '--grace-period "-": not a grace period\nWrite seconds, 0 or more;',
+    ),
+    (("delete", "pod/db-0", "--grace-period=-9223372036854775809"), 2, "too large for an int64"),
+    (("explain", "pod/db-0", "--grace-period=1"), 2, "--grace-period needs --timeline=delete or drain\nAdd"),
+    (("explain", "pod/db-0", "--timeline=probe", "--grace-period=1"), 2, "--grace-period needs --timeline=delete"),
+    (("delete", "pod/db-0", "--dry-run=client"), 2, '--dry-run "client": not one of server\n'),
+    (("delete", "-n", "shop", "pod/db-9"), 8, 'pods "db-9" not found in namespace shop\nDid you mean pod/db-'),
+    (("fence",), 2, "nothing to fence\nName a node: kubectl qos fence NODE\n"),
+    (("fence", "pod/db-0"), 2, '"pod/db-0": this command is for a node\nWrite node/NAME, or NAME alone\n'),
+    (("fence", "node/node-c3", "--confirm"), 2, "--confirm needs a fence command"),
+    (
+        ("fence", "node/x", "--confirm-powered-off", "--fence-command=true"),
+        2,
+        "--fence-command cannot be used with --confirm-powered-off",
+    ),
+    (("fence", "node/node-x"), 8, 'nodes "node-x" not found'),
+    (("unfence", "node/node-x"), 8, 'nodes "node-x" not found'),
+    (("unfence",), 2, "nothing to take back\nName a node: kubectl qos unfence NODE\n"),
+    (("partitions", "node/x"), 2, '"node/x": kubectl qos partitions takes flags only'),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "message"), WRONG_LINES)
 def test_F2_wrong_command_lines(words: Sequence[str], code: int, message: str) -> None:
     ran = run(*words, "--demo")
     assert (ran.code, ran.out) == (code, "")

@@ -11,15 +11,8 @@ from typing import Any
 import pytest
 
 from podrules.scheduling.scheduler.in_tree import IN_TREE
-from tests.objects import raw_pod
-
-Json = dict[str, Any]
-
-
-def node(name: str, licences: int) -> Json:
-    room = {"cpu": "2", "memory": "4Gi", "pods": "10"}
-    meta = {"name": name, "labels": {"example.com/licences": str(licences)}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": {"allocatable": room}}
+from tests.kubectl_plugin.answers import write_list
+from tests.objects import raw_node, raw_pod
 
 
 @pytest.fixture
@@ -27,12 +20,13 @@ def ask(tmp_path: Path) -> Any:
     """Explains a new pod on nodes with this many licences, by a program that has the plugin."""
 
     def asked(licences: dict[str, int], output: str) -> str:
-        items = [raw_pod("solver", namespace="shop"), *(node(name, number) for name, number in licences.items())]
-        file = tmp_path / "cluster.json"
-        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
+        room = {"cpu": "2", "memory": "4Gi", "pods": "10"}
+        label = "example.com/licences"
+        nodes = [raw_node(name, {label: str(number)}, allocatable=room) for name, number in licences.items()]
+        file = write_list(tmp_path / "cluster.json", [raw_pod("solver", "shop"), *nodes])
         command = [sys.executable, "-m", "tests.kubectl_plugin.toy_plugin", "explain", "pod/solver", "-n", "shop"]
         ran = subprocess.run(
-            [*command, "--snapshot", str(file), "-o", output], capture_output=True, text=True, timeout=120, check=True
+            [*command, "--snapshot", file, "-o", output], capture_output=True, text=True, timeout=120, check=True
         )
         return ran.stdout
 

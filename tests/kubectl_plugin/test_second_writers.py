@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -79,58 +79,40 @@ def test_F3_F4_one_replica_on_nfs_may_have_two_writers() -> None:
     assert first in said("report", "--snapshot", snapshot)
 
 
-@pytest.mark.parametrize(
-    ("source", "more", "says"),
-    [
-        pytest.param(NFS, {}, "two at once in a rollout: the next pod starts before", id="NFS"),
-        pytest.param(
-            NFS,
-            {"strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}},
-            "two at once in a rollout: the next pod starts while this one ends (maxSurge 0)",
-            id="without surge",
-        ),
-        pytest.param(
-            NFS, {"strategy": {"type": "Recreate"}}, "not in a rollout: strategy Recreate waits", id="Recreate"
-        ),
-        pytest.param(
-            CSI, {"driver": {"attachRequired": False}}, "data files.example.com, ReadWriteOnce: nothing", id="CSI"
-        ),
-        pytest.param(
-            {"local": {"path": "/"}, "nodeAffinity": {"required": ON_NODE}},
-            {},
-            "local, ReadWriteOnce: nothing keeps a second writer off on the one node",
-            id="local",
-        ),
-        pytest.param(
-            EBS,
-            {"node": "a"},
-            "not after a drain or on a silent node: the next pod waits for the one node",
-            id="one node",
-        ),
-        pytest.param(
-            NFS,
-            {"node": "a"},
-            "two at once after an eviction or a delete: the next pod starts on the same node",
-            id="NFS on one node",
-        ),
-        pytest.param(
-            NFS,
-            {"tolerations": [{"operator": "Exists"}]},
-            "not on a silent node: this pod tolerates its taint forever",
-            id="stays",
-        ),
-        pytest.param(
-            NFS,
-            {
-                "tolerations": [
-                    {"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 7}
-                ]
-            },
-            "two at once on a silent node: the next pod starts after tolerationSeconds (300 by default)",
-            id="its own tolerationSeconds",
-        ),
-    ],
-)
+UNGUARDED: Final[Mapping[str, Any]] = {
+    "NFS": (NFS, {}, "two at once in a rollout: the next pod starts before"),
+    "without surge": (
+        NFS,
+        {"strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}},
+        "two at once in a rollout: the next pod starts while this one ends (maxSurge 0)",
+    ),
+    "Recreate": (NFS, {"strategy": {"type": "Recreate"}}, "not in a rollout: strategy Recreate waits"),
+    "CSI": (CSI, {"driver": {"attachRequired": False}}, "data files.example.com, ReadWriteOnce: nothing"),
+    "local": (
+        {"local": {"path": "/"}, "nodeAffinity": {"required": ON_NODE}},
+        {},
+        "local, ReadWriteOnce: nothing keeps a second writer off on the one node",
+    ),
+    "one node": (EBS, {"node": "a"}, "not after a drain or on a silent node: the next pod waits for the one node"),
+    "NFS on one node": (
+        NFS,
+        {"node": "a"},
+        "two at once after an eviction or a delete: the next pod starts on the same node",
+    ),
+    "stays": (
+        NFS,
+        {"tolerations": [{"operator": "Exists"}]},
+        "not on a silent node: this pod tolerates its taint forever",
+    ),
+    "its own tolerationSeconds": (
+        NFS,
+        {"tolerations": [{"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 7}]},
+        "two at once on a silent node: the next pod starts after tolerationSeconds (300 by default)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "more", "says"), UNGUARDED.values(), ids=UNGUARDED)
 def test_F4_volume_without_a_guard_has_two_writers(tmp_path: Path, source: Json, more: Json, says: str) -> None:
     file = _write(tmp_path, source, **more)
     page = said("explain", "deployment/shop", "--snapshot", file)
@@ -143,25 +125,19 @@ def test_F4_volume_without_a_guard_has_two_writers(tmp_path: Path, source: Json,
     assert ("two writers" in said("report", "--snapshot", file)) == in_rollouts
 
 
-@pytest.mark.parametrize(
-    ("source", "mode", "more", "wide"),
-    [
-        pytest.param(
-            EBS, RWO, {}, "AWS EBS, ReadWriteOnce: a pod on another node waits until it is detached", id="EBS"
-        ),
-        pytest.param(
-            CSI, RWO, {"driver": {}}, "files.example.com, ReadWriteOnce: a pod on another node waits", id="CSI"
-        ),
-        pytest.param(
-            CSI, RWO, {}, "whether anything keeps a second writer off is unknown", id="CSI without its driver"
-        ),
-        pytest.param(CSI, "ReadWriteOncePod", {}, "", id="ReadWriteOncePod"),
-        pytest.param({"hostPath": {"path": "/"}}, RWO, {}, "another folder on another node", id="hostPath"),
-        pytest.param(NFS, RWO, {"kind": "StatefulSet", "serviceName": "s"}, "", id="StatefulSet"),
-        pytest.param(NFS, RWO, {"kind": "ReplicaSet"}, "", id="ReplicaSet"),
-        pytest.param(NFS, RWO, {"replicas": 0}, "", id="no replica"),
-    ],
-)
+GUARDED: Final[Mapping[str, Any]] = {
+    "EBS": (EBS, RWO, {}, "AWS EBS, ReadWriteOnce: a pod on another node waits until it is detached"),
+    "CSI": (CSI, RWO, {"driver": {}}, "files.example.com, ReadWriteOnce: a pod on another node waits"),
+    "CSI without its driver": (CSI, RWO, {}, "whether anything keeps a second writer off is unknown"),
+    "ReadWriteOncePod": (CSI, "ReadWriteOncePod", {}, ""),
+    "hostPath": ({"hostPath": {"path": "/"}}, RWO, {}, "another folder on another node"),
+    "StatefulSet": (NFS, RWO, {"kind": "StatefulSet", "serviceName": "s"}, ""),
+    "ReplicaSet": (NFS, RWO, {"kind": "ReplicaSet"}, ""),
+    "no replica": (NFS, RWO, {"replicas": 0}, ""),
+}
+
+
+@pytest.mark.parametrize(("source", "mode", "more", "wide"), GUARDED.values(), ids=GUARDED)
 def test_F4_guarded_volume_has_one_writer(tmp_path: Path, source: Json, mode: str, more: Json, wide: str) -> None:
     source_of = ("--snapshot", _write(tmp_path, source, mode, **more))
     target = f"{more.get('kind', 'Deployment').lower()}/shop"

@@ -100,7 +100,7 @@ def test_other_messages_have_the_general_remedy() -> None:
 def test_unknown_message_is_only_quoted(tmp_path: Path) -> None:
     waiting = {"waiting": {"reason": "CreateContainerConfigError", "message": "the moon is in the wrong house"}}
     file = written(tmp_path, {"name": "app", "ready": False, "state": waiting})
-    assert "the message above" not in said("died", "pod/web-1", "-n", "lab", "--snapshot", str(file))
+    assert "the message above" not in said("died", "pod/web-1", "-n", "lab", "--snapshot", file)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_cut_message_keeps_both_ends() -> None:
     assert cut(f"id {'ab' * 32}") == "id abababab…"
 
 
-def written(folder: Path, container: dict[str, Any], **metadata: Any) -> Path:
+def written(folder: Path, container: dict[str, Any], **metadata: Any) -> str:
     own = {"uid": "w", "creationTimestamp": "2026-08-02T08:00:00Z", **metadata}
     status = {
         "phase": "Running",
@@ -153,7 +153,7 @@ def test_hostile_message_is_escaped_and_bounded(tmp_path: Path) -> None:
     end = {"exitCode": 3, "reason": "Error", "finishedAt": "2026-08-02T08:50:00Z", "message": "\x1b[31m" + "x" * 90_000}
     file = written(tmp_path, {"name": "app", "lastState": {"terminated": end}, "state": {"waiting": {"reason": "x"}}})
     for command in ("died", "explain"):
-        ran = run(command, "pod/web-1", "-n", "lab", "--snapshot", str(file))
+        ran = run(command, "pod/web-1", "-n", "lab", "--snapshot", file)
         assert "\x1b" not in ran.out
         assert "x" * 300 not in "".join(ran.out.split())
 
@@ -162,5 +162,5 @@ def test_pod_that_does_not_end_names_what_still_runs(tmp_path: Path) -> None:
     going = {"deletionTimestamp": "2026-08-02T08:30:20Z", "deletionGracePeriodSeconds": 20}
     ended = {"terminated": {"exitCode": 0, "finishedAt": "2026-08-02T08:30:01Z"}}
     file = written(tmp_path, {"name": "app", "state": ended}, **going)
-    text = said("explain", "pod/web-1", "-n", "lab", "--snapshot", str(file))
+    text = said("explain", "pod/web-1", "-n", "lab", "--snapshot", file)
     assert 'overdue since 08:30:20 UTC; container "log" still runs by its status.' in text

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from tests.kubectl_plugin.answers import check_texts, data, said
+from tests.kubectl_plugin.edits import items_of
 from tests.kubectl_plugin.running import run, write_cluster
-from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+from tests.objects import raw_condition, raw_container, raw_node, raw_object, raw_owner, raw_pod
 
 CASES = Path(__file__).resolve().parents[1] / "testdata/cases"
 SHORTENED = str(CASES / "seeds/s4.json")
@@ -19,16 +20,11 @@ SHORTENED = str(CASES / "seeds/s4.json")
 @pytest.fixture(scope="module")
 def states(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A cluster that has only the objects of `states.json`."""
-    objects = json.loads((CASES / "cli/states.json").read_text())["items"]
-    return write_cluster(tmp_path_factory.mktemp("states") / "cluster.qos", objects)
-
-
-def _json(file: str, *arguments: str) -> Any:
-    return data(*arguments, "--snapshot", file)
+    return write_cluster(tmp_path_factory.mktemp("states") / "cluster.qos", items_of(CASES / "cli/states.json"))
 
 
 def test_Q3_node_ranks_no_container_that_has_no_process(states: str) -> None:
-    [order] = [one for one in _json(states, "node", "n1")["oom"] if one["scope"] == "Global"]
+    [order] = [one for one in data("node", "n1", "--snapshot", states)["oom"] if one["scope"] == "Global"]
     ranked = {place["pod"] for place in order["places"]}
     assert ranked == {"healthy", "notready", "oom2", "sigkill", "unknownphase"}
 
@@ -42,7 +38,7 @@ def test_Q3_explain_shows_no_process_to_kill(name: str, states: str) -> None:
 
 
 def test_T1_absent_grace_period_is_the_default_of_the_api_server(states: str) -> None:
-    plan = _json(states, "explain", "pod/healthy")["termination"]
+    plan = data("explain", "pod/healthy", "--snapshot", states)["termination"]
     assert plan["grace"] == {"seconds": 30, "source": "spec.terminationGracePeriodSeconds"}
 
 
@@ -74,42 +70,30 @@ def test_T5_single_way_starts_at_its_own_beginning() -> None:
     check_texts(drawn, "Being deleted since 03:07:56 UTC", "03:02:04")
 
 
-@pytest.mark.parametrize(
-    ("name", "first"),
-    [
-        ("healthy", "Running and ready. Guaranteed"),
-        (
-            "crash",
-            'Running, not ready: "app" CrashLoopBackOff, 12 restarts, last exit 1 (Error) just now: back-off 5m0s',
-        ),
-        ("image", 'Pending for 60 s: "app" ImagePullBackOff: Back-off pulling image "x". Guaranteed'),
-        ("config", 'Pending for 60 s: "app" CreateContainerConfigError: secret "foo" not found. Create it'),
-        (
-            "initfail",
-            'Pending for 60 s: init container "mig" CrashLoopBackOff, 5 restarts, last exit 2 (Error). Guaranteed',
-        ),
-        ("creating", 'Pending for 60 s: "app" ContainerCreating. Guaranteed'),
-        (
-            "notready",
-            'Running, not ready: "app" runs for 60 s, not started yet (startupProbe or postStart). ',
-        ),
-        (
-            "sigkill",
-            'Running and ready: "app" 3 restarts, last exit 137 (signal 9, SIGKILL) just now. Guaranteed',
-        ),
-        (
-            "oom2",
-            'Running and ready: "app" 3 restarts, last exit 137 (OOMKilled, memory limit 100Mi) just now. Guaranteed',
-        ),
-        ("unknownphase", "Unknown: its state could not be read. Guaranteed"),
-        ("failed", 'Failed: container "app" ended with exit 3 (Error). Last end'),
-        ("deadline", "Failed (DeadlineExceeded): Pod was active on the node longer than the specified deadline."),
-        ("succeeded", "Succeeded: every container succeeded. It reserves no resources."),
-        ("nostatus", "Pending for 60 s"),
-        ("daemonsched", "Pending for 60 s"),
-        ("nonode", "Its node gone has no Node object any more"),
-    ],
-)
+LEADS: Final[Sequence[Any]] = [
+    ("healthy", "Running and ready. Guaranteed"),
+    ("crash", 'Running, not ready: "app" CrashLoopBackOff, 12 restarts, last exit 1 (Error) just now: back-off 5m0s'),
+    ("image", 'Pending for 60 s: "app" ImagePullBackOff: Back-off pulling image "x". Guaranteed'),
+    ("config", 'Pending for 60 s: "app" CreateContainerConfigError: secret "foo" not found. Create it'),
+    (
+        "initfail",
+        'Pending for 60 s: init container "mig" CrashLoopBackOff, 5 restarts, last exit 2 (Error). Guaranteed',
+    ),
+    ("creating", 'Pending for 60 s: "app" ContainerCreating. Guaranteed'),
+    ("notready", 'Running, not ready: "app" runs for 60 s, not started yet (startupProbe or postStart). '),
+    ("sigkill", 'Running and ready: "app" 3 restarts, last exit 137 (signal 9, SIGKILL) just now. Guaranteed'),
+    ("oom2", 'Running and ready: "app" 3 restarts, last exit 137 (OOMKilled, memory limit 100Mi) just now. Guaranteed'),
+    ("unknownphase", "Unknown: its state could not be read. Guaranteed"),
+    ("failed", 'Failed: container "app" ended with exit 3 (Error). Last end'),
+    ("deadline", "Failed (DeadlineExceeded): Pod was active on the node longer than the specified deadline."),
+    ("succeeded", "Succeeded: every container succeeded. It reserves no resources."),
+    ("nostatus", "Pending for 60 s"),
+    ("daemonsched", "Pending for 60 s"),
+    ("nonode", "Its node gone has no Node object any more"),
+]
+
+
+@pytest.mark.parametrize(("name", "first"), LEADS)
 def test_unhealthy_container_leads(name: str, first: str, states: str) -> None:
     title, *lines = run("explain", f"pod/{name}", "--snapshot", states).out.splitlines()
     assert title.startswith(f"pod/{name} in namespace default")
@@ -130,13 +114,8 @@ def test_init_container_that_runs_is_named(tmp_path: Path) -> None:
 
 def test_page_counts_what_does_not_run(states: str) -> None:
     page = run("report", "-A", "-o", "-", "--snapshot", states).out
-    for words in (
-        "4 pods: container does not run.",
-        "1 pod: not Ready.",
-        "1 pod: not started.",
-        "1 pod: phase Unknown.",
-    ):
-        assert words in page
+    counts = ("4 pods: container does not run.", "1 pod: not Ready.", "1 pod: not started.", "1 pod: phase Unknown.")
+    check_texts(page, counts)
 
 
 def test_page_counts_by_the_placement_that_explain_computes(tmp_path: Path) -> None:
@@ -166,22 +145,13 @@ def test_page_counts_by_the_placement_that_explain_computes(tmp_path: Path) -> N
 )
 def test_F1_force_deletion_keeps_name_with_finalizer(tmp_path: Path, finalizers: list[str], forcing: str) -> None:
     ready = [raw_condition("Ready", lastTransitionTime="2026-10-01T00:00:00Z")]
-    deletion = {"deletionTimestamp": "2026-10-01T00:00:30Z", "deletionGracePeriodSeconds": 30}
+    meta = {"deletionTimestamp": "2026-10-01T00:00:30Z", "deletionGracePeriodSeconds": 30, "finalizers": finalizers}
     status = {"phase": "Running", "containerStatuses": [{"name": "app", "state": {"running": {}}}]}
-    objects = [
-        raw_node("n1", conditions=ready),
-        raw_pod(
-            "going",
-            "default",
-            metadata={**deletion, "finalizers": finalizers},
-            nodeName="n1",
-            terminationGracePeriodSeconds=30,
-            status=status,
-        ),
-    ]
-    file = write_cluster(tmp_path / "list.json", objects)
-    assert forcing in " ".join(run("explain", "pod/going", "--snapshot", file).out.split())
-    page = " ".join(run("delete", "pod/going", "--grace-period=0", "--snapshot", file).out.split())
+    spec: dict[str, Any] = {"nodeName": "n1", "terminationGracePeriodSeconds": 30}
+    pod = raw_pod("going", "default", metadata=meta, status=status, **spec)
+    file = write_cluster(tmp_path / "list.json", [raw_node("n1", conditions=ready), pod])
+    assert forcing in said("explain", "pod/going", "--snapshot", file)
+    page = said("delete", "pod/going", "--grace-period=0", "--snapshot", file)
     assert forcing.replace("forcing", "deleting it again") in page
 
 
@@ -191,82 +161,55 @@ def test_one_is_one(tmp_path: Path) -> None:
     node = raw_node("n1", capacity=amounts, allocatable=amounts, conditions=[raw_condition("Ready")])
     there = raw_pod("there", "default", uid="there", nodeName="n1", status={"phase": "Running"})
     waits = raw_pod("waits", "default", uid="waits", status={"phase": "Pending"})
-    file = write_cluster(tmp_path / "c.json", [node, there, waits])
-
-    def said(*words: str) -> str:
-        return " ".join(run(*words, "--snapshot", file).out.split())
-
-    page = said("explain", "pod/waits")
+    source = ("--snapshot", write_cluster(tmp_path / "c.json", [node, there, waits]))
+    page = said("explain", "pod/waits", *source)
     check_texts(page, ("Of 1 node, 1 has as many pods as it may.", "free 1 pod on n1", "has 1 of 1 pod"))
-    page = said("explain", "node/n1")
+    page = said("explain", "node/n1", *source)
     assert "It has 1 of 1 pod: no other fits here." in page
     assert "1 of 1 pod has no memory limit: it may use all memory." in page
-    assert said("partitions").startswith("1 node ")
+    assert said("partitions", *source).startswith("1 node ")
 
 
 def test_api_server_refusal_ends_with_one_full_stop(tmp_path: Path) -> None:
     own = {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 1}
-    budgets = [
-        {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name, "namespace": "default"}}
-        | {"spec": own}
-        for name in ("a", "b")
-    ]
+    budgets = [raw_object("PodDisruptionBudget", name, "default", spec=own) for name in ("a", "b")]
     ready = {"phase": "Running", "conditions": [raw_condition("Ready")]}
-    pod = raw_pod("web", "default", uid="web", labels={"app": "web"}, nodeName="n1", status=ready)
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs", "controller": True}
-    pod["metadata"]["ownerReferences"] = [owner]
+    meta = {"ownerReferences": [raw_owner("ReplicaSet", "web", uid="rs")]}
+    pod = raw_pod("web", "default", uid="web", labels={"app": "web"}, metadata=meta, nodeName="n1", status=ready)
     file = write_cluster(tmp_path / "c.json", [raw_node("n1"), pod, *budgets])
-    page = " ".join(run("explain", "pod/web", "--timeline=drain", "--snapshot", file).out.split())
+    page = said("explain", "pod/web", "--timeline=drain", "--snapshot", file)
     check_texts(page, "eviction subresource does not support.", "support..")
 
 
-@pytest.mark.parametrize(
-    ("status", "counted", "code", "why"),
-    [
-        pytest.param({"phase": "Running", "conditions": [raw_condition("Ready")]}, "1 run", "Running", "", id="ready"),
-        pytest.param(
-            {"phase": "Running", "conditions": None, "containerStatuses": None},
-            "1 not ready",
-            "NotReady",
-            "Running, readiness not reported",
-            id="nothing reported",
-        ),
-        pytest.param(
-            {"phase": "Unknown", "conditions": [raw_condition("Ready")]},
-            "1 not ready",
-            "PhaseUnknown",
-            "its state could not be read",
-            id="phase Unknown",
-        ),
-        pytest.param(
-            {"phase": "Bogus", "conditions": [raw_condition("Ready")]},
-            "1 not ready",
-            "PhaseUnknown",
-            "Bogus",
-            id="an unknown phase",
-        ),
-        pytest.param(
-            {"conditions": [raw_condition("Ready")]},
-            "1 not ready",
-            "PhaseUnknown",
-            "status.phase is not set",
-            id="no phase",
-        ),
-    ],
-)
+READY: Final = [raw_condition("Ready")]
+CODES: Final[Mapping[str, Any]] = {
+    "ready": ({"phase": "Running", "conditions": READY}, "1 run", "Running", ""),
+    "nothing reported": (
+        {"phase": "Running", "conditions": None, "containerStatuses": None},
+        "1 not ready",
+        "NotReady",
+        "Running, readiness not reported",
+    ),
+    "phase Unknown": (
+        {"phase": "Unknown", "conditions": READY},
+        "1 not ready",
+        "PhaseUnknown",
+        "its state could not be read",
+    ),
+    "an unknown phase": ({"phase": "Bogus", "conditions": READY}, "1 not ready", "PhaseUnknown", "Bogus"),
+    "no phase": ({"conditions": READY}, "1 not ready", "PhaseUnknown", "status.phase is not set"),
+}
+
+
+@pytest.mark.parametrize(("status", "counted", "code", "why"), CODES.values(), ids=CODES)
 def test_row_total_and_code_of_a_pod_agree(
     status: dict[str, Any], counted: str, code: str, why: str, tmp_path: Path
 ) -> None:
     limited = [raw_container("app", requests={"memory": "1Mi"})]
     pods = [raw_pod(name, nodeName="n1", containers=limited) | {"status": status} for name in ("a", "b")]
-    items = [raw_node("n1", conditions=[raw_condition("Ready")]), *pods]
+    items = [raw_node("n1", conditions=READY), *pods]
     file = write_cluster(tmp_path / "pods.json", items)
     page = said("explain", "pods", "--snapshot", file)
     assert f"2 pods: {counted.replace('1', '2')}" in page
     assert page.count(why) >= bool(why) * 2
-    [verdict] = {json.dumps(one["verdict"]["code"]) for one in _list_of(file)}
-    assert json.loads(verdict) == code
-
-
-def _list_of(file: Path) -> Any:
-    return data("explain", "pods", "--snapshot", str(file))["items"]
+    assert {one["verdict"]["code"] for one in data("explain", "pods", "--snapshot", file)["items"]} == {code}

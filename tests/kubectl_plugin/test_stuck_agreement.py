@@ -106,7 +106,7 @@ def test_workload_shows_why_its_pods_are_stuck(
         "conditions": [raw_condition("PodScheduled"), raw_condition("PodReadyToStartContainers", str(ending))],
         "containerStatuses": [{"name": "app", "state": running if ending else waiting}],
     }
-    owners = [raw_owner("StatefulSet", "sink", "ss")]
+    owners = [raw_owner("StatefulSet", "sink", uid="ss")]
     meta = {"creationTimestamp": MADE, "ownerReferences": owners, **(deleted if ending else {})}
     sets = raw_workload("StatefulSet", "sink", NAMESPACE, replicas=1)
     sets["metadata"] |= {"uid": "ss", "generation": 1}
@@ -186,7 +186,7 @@ def test_report_and_pages_agree_on_later_times(tmp_path: Path) -> None:
 def test_force_deletion_does_not_speed_up_overdue_pod(tmp_path: Path, deleted: str, risk: str) -> None:
     meta = {
         "creationTimestamp": MADE,
-        "ownerReferences": [raw_owner("ReplicaSet", "shop", "rs")],
+        "ownerReferences": [raw_owner("ReplicaSet", "shop", uid="rs")],
         "deletionTimestamp": f"2026-08-02T{deleted}Z",
         "deletionGracePeriodSeconds": 30,
     }

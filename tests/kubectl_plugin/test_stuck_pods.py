@@ -290,7 +290,7 @@ def test_sandbox_that_the_network_plugin_does_not_release(tmp_path: Path) -> Non
 @pytest.mark.parametrize("kind", ["StatefulSet", "ReplicaSet", "Job"])
 def test_drain_does_not_end_before_an_overdue_pod(tmp_path: Path, kind: str) -> None:
     meta = {
-        "ownerReferences": [raw_owner(kind, "o", "o")],
+        "ownerReferences": [raw_owner(kind, "o", uid="o")],
         "deletionTimestamp": "2026-08-02T08:40:00Z",
         "deletionGracePeriodSeconds": 30,
         "finalizers": ["example.com/flush"],

@@ -13,17 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_plugin.reports.workload import pod_counts, pods_wanted
-from podrules.api.model.base import Condition, ObjectMeta
-from podrules.api.model.pod import (
-    Container,
-    ContainerState,
-    ContainerStateRunning,
-    ContainerStateWaiting,
-    ContainerStatus,
-    Pod,
-    PodSpec,
-    PodStatus,
-)
+from podrules.api.model.base import Condition
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
 from podrules.api.model.workload import CronJob, Workload, WorkloadSpec, WorkloadStatus
 from podrules.ending.pod_state import PodState, state_of
 from podrules.node.reachability import NodeReach, Reach
@@ -132,21 +124,13 @@ def test_counts_add_up(states: list[PodState], wanted: int, kind: str) -> None:
     assert counts.terminating_awaited is (kind in {"StatefulSet", "DaemonSet"})
 
 
-def _pod(
-    *, phase: str = "Running", node: str = "node-1", deleted: bool = False, ready: str = "True", wait: str = ""
-) -> Pod:
-    state = ContainerState(waiting=ContainerStateWaiting(reason=wait)) if wait else ContainerState()
-    if not wait:
-        state = ContainerState(running=ContainerStateRunning())
-    return Pod(
-        ObjectMeta(name="web-0", deletion_timestamp="2026-10-17T03:00:00Z" if deleted else None),
-        PodSpec(containers=(Container(name="app"),), node_name=node),
-        PodStatus(
-            phase=phase,
-            conditions=(Condition(type="Ready", status=ready),) if ready else (),
-            container_statuses=(ContainerStatus(name="app", ready=ready == "True", state=state),),
-        ),
-    )
+def _pod(phase: str = "Running", node: str = "node-1", deleted: str = "", ready: str = "True", wait: str = "") -> Pod:
+    state = {"waiting": {"reason": wait}} if wait else {"running": {}}
+    conditions = [raw_condition("Ready", ready)] if ready else []
+    statuses = [{"name": "app", "ready": ready == "True", "state": state}]
+    status = {"phase": phase, "conditions": conditions, "containerStatuses": statuses}
+    meta = {"deletionTimestamp": deleted or None}
+    return from_object(raw_pod("web-0", metadata=meta, nodeName=node, status=status), Pod)
 
 
 def _state(pod: Pod, reach: NodeReach | None) -> PodState:
@@ -162,7 +146,7 @@ def _state(pod: Pod, reach: NodeReach | None) -> PodState:
         (_pod(phase="Pending", node="", ready=""), PodState.PENDING),
         (_pod(phase="Pending", ready="", wait="ContainerCreating"), PodState.STARTING),
         (_pod(ready="False", wait="CrashLoopBackOff"), PodState.BROKEN),
-        (_pod(deleted=True), PodState.TERMINATING),
+        (_pod(deleted="2026-10-17T03:00:00Z"), PodState.TERMINATING),
         (_pod(phase="Failed"), PodState.FAILED),
         (_pod(phase="Succeeded"), PodState.SUCCEEDED),
     ],

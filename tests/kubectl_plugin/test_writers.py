@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -82,38 +82,30 @@ def test_F4_fence_names_unguarded_volumes() -> None:
     assert "nothing then keeps a second writer off: data of shop/db-1 (NFS, ReadWriteOnce)" in page
 
 
-@pytest.mark.parametrize(
-    ("lock", "reach", "words"),
-    [
-        (
-            WriterLock.CONTROLLER,
-            Reach.ANSWERS,
-            "until it is detached (once its kubelet has unmounted it); from then on",
-        ),
-        (WriterLock.CONTROLLER, Reach.OUT_OF_SERVICE, "until it is detached (as soon as the pod object is gone); from"),
-        (WriterLock.CONTROLLER, Reach.UNKNOWN, "until it is detached; from then on"),
-        (WriterLock.ATTACHMENT, Reach.SILENT, "detached from this node (6 min after the pod object is gone)"),
-        (WriterLock.ATTACHMENT, Reach.UNKNOWN, "until it is detached from this node"),
-        (WriterLock.NONE, Reach.SILENT, "nothing keeps a second writer off"),
-    ],
-)
+GUARDS: Final[Sequence[Any]] = [
+    (WriterLock.CONTROLLER, Reach.ANSWERS, "until it is detached (once its kubelet has unmounted it); from then on"),
+    (WriterLock.CONTROLLER, Reach.OUT_OF_SERVICE, "until it is detached (as soon as the pod object is gone); from"),
+    (WriterLock.CONTROLLER, Reach.UNKNOWN, "until it is detached; from then on"),
+    (WriterLock.ATTACHMENT, Reach.SILENT, "detached from this node (6 min after the pod object is gone)"),
+    (WriterLock.ATTACHMENT, Reach.UNKNOWN, "until it is detached from this node"),
+    (WriterLock.NONE, Reach.SILENT, "nothing keeps a second writer off"),
+]
+
+
+@pytest.mark.parametrize(("lock", "reach", "words"), GUARDS)
 def test_F4_when_a_guard_ends(lock: WriterLock, reach: Reach, words: str) -> None:
     assert words in guard_words(WriterGuard("data", lock, "iSCSI", MODES), reach)
 
 
-@pytest.mark.parametrize(
-    ("lock", "reach", "words"),
-    [
-        (WriterLock.NONE, Reach.ANSWERS, "nothing keeps a second writer off"),
-        (WriterLock.CONTROLLER, Reach.ANSWERS, ""),
-        (WriterLock.CONTROLLER, Reach.GONE, "6 min after its object is gone, nothing keeps a second writer off"),
-        (
-            WriterLock.CONTROLLER,
-            Reach.OUT_OF_SERVICE,
-            "as soon as its object is gone, nothing keeps a second writer off",
-        ),
-        (WriterLock.ATTACHMENT, Reach.SILENT, ""),
-    ],
-)
+UNGUARDED: Final[Sequence[Any]] = [
+    (WriterLock.NONE, Reach.ANSWERS, "nothing keeps a second writer off"),
+    (WriterLock.CONTROLLER, Reach.ANSWERS, ""),
+    (WriterLock.CONTROLLER, Reach.GONE, "6 min after its object is gone, nothing keeps a second writer off"),
+    (WriterLock.CONTROLLER, Reach.OUT_OF_SERVICE, "as soon as its object is gone, nothing keeps a second writer off"),
+    (WriterLock.ATTACHMENT, Reach.SILENT, ""),
+]
+
+
+@pytest.mark.parametrize(("lock", "reach", "words"), UNGUARDED)
 def test_F4_when_no_guard_remains(lock: WriterLock, reach: Reach, words: str) -> None:
     assert unfenced_from(WriterGuard("data", lock, "iSCSI", MODES), reach) == words

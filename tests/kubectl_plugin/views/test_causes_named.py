@@ -9,7 +9,7 @@ import pytest
 
 from tests.kubectl_plugin.answers import check_texts
 from tests.kubectl_plugin.running import run, write_cluster
-from tests.objects import raw_condition, raw_container, raw_node, raw_pod, raw_workload
+from tests.objects import raw_condition, raw_container, raw_node, raw_owner, raw_pod, raw_workload
 from tests.tree import ROOT
 
 FIELD: Final = ROOT / "tests/testdata/cases/field"
@@ -84,9 +84,8 @@ def test_nodes_that_lack_different_keys_lack_a_label(tmp_path: Path) -> None:
         node("m2", {ZONE: "z"}),
         waiting("q-1", "q", topologySpreadConstraints=[spread(RACK, "q"), spread(ZONE, "q")]),
     ]
-    assert "Of 2 nodes, 2 lack a label that its topology spread needs." in asked(
-        tmp_path, objects, "explain", "pod/q-1"
-    )
+    page = asked(tmp_path, objects, "explain", "pod/q-1")
+    assert "Of 2 nodes, 2 lack a label that its topology spread needs." in page
 
 
 def test_exclusive_spread_constraints_conflict(tmp_path: Path) -> None:
@@ -127,18 +126,14 @@ def test_affinity_rule_is_named(tmp_path: Path) -> None:
     for name, pod in (("c17.json", "pod/api-new-1"), ("cross2.json", "pod/P")):
         assert "are ruled out by its required pod anti-affinity." in field(name, "explain", pod)
     host = "kubernetes.io/hostname"
-    near = waiting("near", "n", **affine("podAffinity", "cache", host))
-    assert "Of 1 node, 1 has no pod that its required pod affinity needs." in asked(
-        tmp_path, [node("m1"), near], "explain", "pod/near"
-    )
-    keyed = waiting("near", "n", **affine("podAffinity", "n", RACK))
-    assert f"1 lacks label {RACK} of its required pod affinity." in asked(
-        tmp_path, [node("m1"), keyed], "explain", "pod/near"
-    )
-    alone = running("alone", "a", "m1", **affine("podAntiAffinity", "n", host))
-    assert "1 is ruled out by required anti-affinity of other pods." in asked(
-        tmp_path, [node("m1"), alone, waiting("near", "n")], "explain", "pod/near"
-    )
+    near, keyed = (waiting("near", "n", **affine("podAffinity", *of)) for of in (("cache", host), ("n", RACK)))
+    alone = [running("alone", "a", "m1", **affine("podAntiAffinity", "n", host)), waiting("near", "n")]
+    for pods, why in (
+        ([near], "Of 1 node, 1 has no pod that its required pod affinity needs."),
+        ([keyed], f"1 lacks label {RACK} of its required pod affinity."),
+        (alone, "1 is ruled out by required anti-affinity of other pods."),
+    ):
+        assert why in asked(tmp_path, [node("m1"), *pods], "explain", "pod/near")
 
 
 def test_budget_that_a_preemption_violates_is_named() -> None:
@@ -232,7 +227,6 @@ def test_skew_0_on_one_node_names_uncounted_nodes(
 ) -> None:
     hard = {"topologySpreadConstraints": [spread("kubernetes.io/hostname", "w")], **spec}
     template = {"containers": [raw_container()], **hard}
-    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "w", "uid": "s", "controller": True}
     taints = [{"key": "own", "effect": "NoSchedule"}]
     objects = [
         node("m1", labels),
@@ -242,7 +236,7 @@ def test_skew_0_on_one_node_names_uncounted_nodes(
         *(running(f"w-{n}", "w", "m1", **hard) for n in range(2)),
     ]
     for pod in objects[4:]:
-        pod["metadata"]["ownerReferences"] = [owner]
+        pod["metadata"]["ownerReferences"] = [raw_owner("StatefulSet", "w", uid="s")]
     check_texts(asked(tmp_path, objects, "explain", "statefulset/w"), ("skew 0 within maxSkew 1 now:", f"; {why}"))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.kubectl_plugin.answers import check_texts
 from tests.kubectl_plugin.running import run, write_cluster
-from tests.objects import raw_condition, raw_node, raw_pod, raw_workload
+from tests.objects import raw_condition, raw_node, raw_owner, raw_pod, raw_workload
 
 NOW: Final = "2026-11-22T10:05:00Z"
 SINCE: Final = "2026-11-22T09:50:50Z"
@@ -54,9 +54,8 @@ def test_T5_deletion_without_grace_names_the_finalizer(tmp_path: Path) -> None:
     kept = {"finalizers": ["example.com/copy"]}
     page = said(tmp_path, node(), pod(metadata={**DELETED, **kept}), ask=FORCED)
     assert 'frees no name: finalizer "example.com/copy" keeps the object' in page
-    assert 'the object is gone once finalizer "example.com/copy" is done' in said(
-        tmp_path, node(), pod(metadata=kept), ask=FORCED
-    )
+    page = said(tmp_path, node(), pod(metadata=kept), ask=FORCED)
+    assert 'the object is gone once finalizer "example.com/copy" is done' in page
 
 
 def test_T5_finalizer_remains_after_stuck_pod_is_freed(tmp_path: Path) -> None:
@@ -93,12 +92,7 @@ def test_F1_deletion_without_processes_is_safe(more: Any, why: str, tmp_path: Pa
     check_texts(said(tmp_path, node(), pod(**more), ask=FORCED), ("Safe: ", why))
 
 
-OUT: Final = {
-    "key": "node.kubernetes.io/out-of-service",
-    "value": "nodeshutdown",
-    "effect": "NoExecute",
-    "timeAdded": "2026-11-22T09:57:00Z",
-}
+OUT: Final = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute", "timeAdded": "2026-11-22T09:57:00Z"}
 
 
 def test_T5_object_of_ended_pod_waits_for_silent_kubelet(tmp_path: Path) -> None:
@@ -139,48 +133,42 @@ LATELY: Final = {"deletionTimestamp": "2026-11-22T10:04:50Z", "deletionGracePeri
 
 def test_T5_timeline_has_no_past_end_of_existing_object(tmp_path: Path) -> None:
     drawn = said(
-        tmp_path, node(), pod(metadata={**LATELY, "ownerReferences": [OWNED]}), ask="explain --timeline=delete"
+        tmp_path,
+        node(),
+        pod(metadata={**LATELY, "ownerReferences": [raw_owner("StatefulSet", "db", uid="u-db")]}),
+        ask="explain --timeline=delete",
     )
     assert "object due to be removed by 10:04:52 UTC and still there, another pod once the object is gone. " in drawn
     assert "object gone by" not in drawn
-    assert [line[8:] for line in _lines(tmp_path) if line.startswith("object  ")] == [f"{'=' * 59}>"]
+    lines = run(
+        "explain", "pod/db-0", "--timeline=delete", "--snapshot", str(tmp_path / "cluster.json")
+    ).out.splitlines()
+    assert [line[8:] for line in lines if line.startswith("object  ")] == [f"{'=' * 59}>"]
 
 
-OWNED: Final = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u-db", "controller": True}
-
-
-def _lines(directory: Path) -> list[str]:
-    """The same answer as it was printed."""
-    ran = run("explain", "pod/db-0", "--timeline=delete", "--snapshot", str(directory / "cluster.json"))
-    return ran.out.splitlines()
-
-
-@pytest.mark.parametrize(
-    ("objects", "held"),
-    [
-        pytest.param(
-            (node("Unknown"), pod(metadata=DELETED)),
-            "Only its kubelet removes the object, and lost is silent since 09:50:50 UTC.",
-            id="a silent node",
-        ),
-        pytest.param(
-            (node("Unknown"), pod(metadata={**DELETED, "finalizers": ["example.com/copy"]})),
-            'lost is silent since 09:50:50 UTC. Then finalizer "example.com/copy" keeps the object until',
-            id="a silent node, then a finalizer",
-        ),
-        pytest.param(
-            (
-                node(),
-                pod(
-                    metadata={**DELETED, "finalizers": ["batch.kubernetes.io/job-tracking"]},
-                    status={"containerStatuses": ENDED},
-                ),
+DELAYS: Final[Mapping[str, Any]] = {
+    "a silent node": (
+        (node("Unknown"), pod(metadata=DELETED)),
+        "Only its kubelet removes the object, and lost is silent since 09:50:50 UTC.",
+    ),
+    "a silent node, then a finalizer": (
+        (node("Unknown"), pod(metadata={**DELETED, "finalizers": ["example.com/copy"]})),
+        'lost is silent since 09:50:50 UTC. Then finalizer "example.com/copy" keeps the object until',
+    ),
+    "the finalizer of the Job controller": (
+        (
+            node(),
+            pod(
+                metadata={**DELETED, "finalizers": ["batch.kubernetes.io/job-tracking"]},
+                status={"containerStatuses": ENDED},
             ),
-            'Its processes have ended; finalizer "batch.kubernetes.io/job-tracking" keeps the object until the Job',
-            id="the finalizer of the Job controller",
         ),
-    ],
-)
+        'Its processes have ended; finalizer "batch.kubernetes.io/job-tracking" keeps the object until the Job',
+    ),
+}
+
+
+@pytest.mark.parametrize(("objects", "held"), DELAYS.values(), ids=DELAYS)
 def test_T5_timeline_names_what_delays_object_removal(objects: Any, held: str, tmp_path: Path) -> None:
     assert held in said(tmp_path, *objects, ask="explain --timeline=delete")
 

@@ -169,12 +169,12 @@ def test_selection_has_lines_too() -> None:
 
 
 def test_missing_node_is_reported_beside_the_other() -> None:
-    ran = run("node", "node-a1", "gone", "--demo")
+    ran = run("node", "node-a1", "gone", "node-b4", "--demo")
     alone = run("node", "gone", "--demo")
     assert (ran.code, ran.err) == (alone.code, alone.err)
     assert alone.code == 3
     assert alone.err.startswith('error: nodes "gone" not found\n')
-    assert [row[0] for row in _rows(ran.out)] == ["node-a1"]
+    assert [row[0] for row in _rows(ran.out)] == ["node-a1", "node-b4"]
 
 
 def test_empty_cluster(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
@@ -230,38 +231,35 @@ MODEL = change("ADD_NODE", "b", "nvidia.com/gpu.product=L4", field="spec.nodeSel
 REPLACED = "replace b with one that has 2 free CPU"
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        pytest.param(
-            (SILENT, replace(STOPPED, node="b")),
-            "stop pod shop/web-0 on a, once b answers again (then b)",
-            id="a temporary state is a condition",
-        ),
-        pytest.param((SILENT, LARGER), REPLACED, id="a larger node has no faults"),
-        pytest.param(
-            (TOLERATED, change("UNCORDON", "b"), LABELLED, LARGER),
-            f"tolerate x:NoSchedule and {REPLACED} and the label disk=ssd",
-            id="a larger node keeps the label",
-        ),
-        pytest.param(
-            (replace(LABELLED, value="disk=ssd,pool=big"), LARGER),
-            f"{REPLACED} and the labels disk=ssd,pool=big",
-            id="a larger node keeps the labels",
-        ),
-        pytest.param(
-            (TOLERATED, change("ADD_NODE", "b", "ToBeDeletedByClusterAutoscaler=17:NoSchedule"), MODEL, LARGER),
+REMEDIES: Final[Mapping[str, Any]] = {
+    "a temporary state is a condition": (
+        (SILENT, replace(STOPPED, node="b")),
+        "stop pod shop/web-0 on a, once b answers again (then b)",
+    ),
+    "a larger node has no faults": ((SILENT, LARGER), REPLACED),
+    "a larger node keeps the label": (
+        (TOLERATED, change("UNCORDON", "b"), LABELLED, LARGER),
+        f"tolerate x:NoSchedule and {REPLACED} and the label disk=ssd",
+    ),
+    "a larger node keeps the labels": (
+        (replace(LABELLED, value="disk=ssd,pool=big"), LARGER),
+        f"{REPLACED} and the labels disk=ssd,pool=big",
+    ),
+    "an added node has the missing room and labels": (
+        (TOLERATED, change("ADD_NODE", "b", "ToBeDeletedByClusterAutoscaler=17:NoSchedule"), MODEL, LARGER),
+        (
             "tolerate x:NoSchedule and add a node with nvidia.com/gpu.product=L4 and 2 free CPU "
-            "or wait for a new one: cluster-autoscaler is about to remove b",
-            id="an added node has the missing room and labels",
+            "or wait for a new one: cluster-autoscaler is about to remove b"
         ),
-        pytest.param(
-            (MODEL, change("FREE", "b", amounts={"cpu": 100})),
-            "add a node with nvidia.com/gpu.product=L4",
-            id="a new node is empty",
-        ),
-    ],
-)
+    ),
+    "a new node is empty": (
+        (MODEL, change("FREE", "b", amounts={"cpu": 100})),
+        "add a node with nvidia.com/gpu.product=L4",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "words"), REMEDIES.values(), ids=REMEDIES)
 def test_changes_of_one_remedy(changes: tuple[CandidateChange, ...], words: str) -> None:
     assert remedied(*changes) == words
 

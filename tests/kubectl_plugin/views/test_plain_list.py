@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ import pytest
 from cluster_io.demo import demo_objects
 from tests.kubectl_plugin.answers import check_texts, data, write_list
 from tests.kubectl_plugin.running import Ran, run, write_cluster
-from tests.objects import raw_condition, raw_node, raw_pod, raw_priority_class, raw_workload
+from tests.objects import raw_condition, raw_node, raw_object, raw_owner, raw_pod, raw_priority_class, raw_workload
 
 SEED: Final = Path(__file__).resolve().parents[2] / "testdata" / "cases" / "seeds" / "s3a.json"
 SAYS: Final = f"Now is taken to be 2026-11-22 10:05:00 UTC, the newest time in {SEED}."
@@ -116,13 +117,8 @@ NODE: Final = raw_node(
     conditions=[raw_condition("Ready", lastHeartbeatTime="2026-01-01T10:00:00Z")],
 )
 ELSEWHERE: Final = {**NODE, "metadata": {"name": "n2"}}
-OWNER: Final = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "db", "controller": True}
-BUDGET: Final = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b", "namespace": "p"}}
-CLAIM: Final[dict[str, Any]] = {
-    "apiVersion": "v1",
-    "kind": "PersistentVolumeClaim",
-    "metadata": {"name": "x", "namespace": "p"},
-}
+BUDGET: Final = raw_object("PodDisruptionBudget", "b", "p")
+CLAIM: Final = raw_object("PersistentVolumeClaim", "x", "p")
 
 
 def running(name: str, class_name: str = "", priority: int = 0, claim: str = "") -> dict[str, Any]:
@@ -131,7 +127,7 @@ def running(name: str, class_name: str = "", priority: int = 0, claim: str = "")
         name,
         "p",
         uid=name,
-        metadata={"ownerReferences": [OWNER]},
+        metadata={"ownerReferences": [raw_owner("StatefulSet", "db", uid="db")]},
         nodeName="n1",
         priorityClassName=class_name,
         priority=priority,
@@ -194,20 +190,21 @@ def test_unlisted_priority_class_leaves_placement_open(tmp_path: Path, *, preemp
 
 
 def test_pod_may_fit_if_earlier_pod_is_placed_elsewhere(tmp_path: Path) -> None:
-    volume = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/x"}}
     zones = [
         {**node, "metadata": {**node["metadata"], "labels": {"zone": node["metadata"]["name"]}}}
         for node in (NODE, ELSEWHERE)
     ]
     on_n1 = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["n1"]}]}
     affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": [on_n1]}}}
-    meta = {**CLAIM["metadata"], "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+    volume = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/x"}, **affinity}
+    meta = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+    done: Any = {"spec": {"volumeName": "v"}, "status": {"phase": "Bound"}}
     bound = [
-        {**CLAIM, "metadata": meta, "spec": {"volumeName": "v"}, "status": {"phase": "Bound"}},
-        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": {**volume, **affinity}},
+        raw_object("PersistentVolumeClaim", "x", "p", metadata=meta, **done),
+        raw_object("PersistentVolume", "v", spec=volume),
     ]
-    printed = [{"name": "data", "persistentVolumeClaim": {"claimName": "x"}}]
-    small = raw_pod("small", "p", requests={"memory": "1Gi"}, volumes=printed)
+    data_of_x = [{"name": "data", "persistentVolumeClaim": {"claimName": "x"}}]
+    small = raw_pod("small", "p", requests={"memory": "1Gi"}, volumes=data_of_x)
     write_list(manifest := tmp_path / "two.yaml", [small, raw_pod("large", "p", requests={"memory": "4Gi"})])
     there = raw_pod("there", "p", uid="there", requests={"memory": "1Gi"}, nodeName="n1")
     words = ("place", "-f", str(manifest))
@@ -323,65 +320,52 @@ def test_list_without_nodes_suffices_for_added_node(nodeless: str) -> None:
 LARGE: Final = raw_pod("large", "p", uid="large", requests={"memory": "8Gi"}, status={"phase": "Pending"})
 
 
-def _names(kind: str, api_version: str, name: str, **more: Any) -> dict[str, Any]:
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": "p"}, **more}
+INCOMPLETE: Final[Mapping[str, Any]] = {
+    "a node of a pod": ([LARGE, raw_pod("on-n3", "p", uid="3", nodeName="n3")], ("place", "pod/large"), "nodes"),
+    "a node that a pod is nominated to": (
+        [LARGE, raw_pod("to-n3", "p", uid="3", status={"phase": "Pending", "nominatedNodeName": "n3"})],
+        ("place", "pod/large"),
+        "nodes",
+    ),
+    "the class of a pod to come": (
+        [
+            raw_priority_class("other", 1),
+            raw_workload(
+                "Deployment",
+                "web",
+                "p",
+                pod_spec={**raw_pod(requests={"memory": "1Gi"})["spec"], "priorityClassName": "vip"},
+            ),
+        ],
+        ("place", "deployment/web"),
+        "priorityclasses.scheduling.k8s.io",
+    ),
+    "the volume that a claim waits for": (
+        [
+            running("db-0", claim="x"),
+            {**CLAIM, "spec": {"volumeName": "v"}},
+            raw_object("PersistentVolume", "other", "p"),
+            raw_pod(
+                "app",
+                "p",
+                uid="app",
+                status={"phase": "Pending"},
+                volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "x"}}],
+            ),
+        ],
+        ("place", "pod/app"),
+        "persistentvolumes",
+    ),
+    "all pods of a drained node": ([], ("place", "--drain", "node/n1"), "pods"),
+    "a version beside the one that is read": (
+        [running("db-0"), BUDGET, {**BUDGET, "apiVersion": "policy/v1beta1"}],
+        ("place", "--drain", "node/n1"),
+        "poddisruptionbudgets.policy",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("objects", "words", "lack"),
-    [
-        pytest.param(
-            [LARGE, raw_pod("on-n3", "p", uid="3", nodeName="n3")],
-            ("place", "pod/large"),
-            "nodes",
-            id="a node of a pod",
-        ),
-        pytest.param(
-            [LARGE, raw_pod("to-n3", "p", uid="3", status={"phase": "Pending", "nominatedNodeName": "n3"})],
-            ("place", "pod/large"),
-            "nodes",
-            id="a node that a pod is nominated to",
-        ),
-        pytest.param(
-            [
-                raw_priority_class("other", 1),
-                raw_workload(
-                    "Deployment",
-                    "web",
-                    "p",
-                    pod_spec={**raw_pod(requests={"memory": "1Gi"})["spec"], "priorityClassName": "vip"},
-                ),
-            ],
-            ("place", "deployment/web"),
-            "priorityclasses.scheduling.k8s.io",
-            id="the class of a pod to come",
-        ),
-        pytest.param(
-            [
-                running("db-0", claim="x"),
-                {**CLAIM, "spec": {"volumeName": "v"}},
-                _names("PersistentVolume", "v1", "other"),
-                raw_pod(
-                    "app",
-                    "p",
-                    uid="app",
-                    status={"phase": "Pending"},
-                    volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "x"}}],
-                ),
-            ],
-            ("place", "pod/app"),
-            "persistentvolumes",
-            id="the volume that a claim waits for",
-        ),
-        pytest.param([], ("place", "--drain", "node/n1"), "pods", id="all pods of a drained node"),
-        pytest.param(
-            [running("db-0"), BUDGET, {**BUDGET, "apiVersion": "policy/v1beta1"}],
-            ("place", "--drain", "node/n1"),
-            "poddisruptionbudgets.policy",
-            id="a version beside the one that is read",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("objects", "words", "lack"), INCOMPLETE.values(), ids=INCOMPLETE)
 def test_incomplete_list_gives_unknown_fit(
     tmp_path: Path, objects: list[dict[str, Any]], words: tuple[str, ...], lack: str
 ) -> None:

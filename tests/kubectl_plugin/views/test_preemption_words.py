@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
@@ -40,25 +42,14 @@ NOW = datetime(2026, 1, 1, 10, 0, tzinfo=UTC)
 OTHER = PodReference("shop", "web-0")
 
 
-def make_preview(
-    *,
-    not_eligible: str = "",
-    potential: int = 4,
-    candidates: int = 0,
-    nodes: tuple[str, ...] = (),
-    decided_by: str = "",
-    victims: tuple[VictimPod, ...] = (),
-    sampled: int | None = None,
-    elsewhere: CrossNode | None = None,
-    left_alone: tuple[LeftAlone, ...] = (),
-    no_room: tuple[NoRoom, ...] = (),
-) -> PreemptionPreview:
-    return PreemptionPreview(
-        not_eligible, potential, candidates, nodes, decided_by, victims, 30, sampled, elsewhere, left_alone, no_room, ""
-    )
+NO_PREVIEW = PreemptionPreview("", 4, 0, (), "", (), 30, None, None, (), (), "")
 
 
-def make_victim(name: str, violates: tuple[str, ...] = ()) -> VictimPod:
+def preview_of(**changed: Any) -> PreemptionPreview:
+    return replace(NO_PREVIEW, **changed)
+
+
+def victim(name: str, violates: tuple[str, ...] = ()) -> VictimPod:
     return VictimPod(PodReference("shop", name), 3, "Burstable", 30, violates)
 
 
@@ -67,10 +58,10 @@ def words(preview: PreemptionPreview, *, wide: bool = False) -> list[str]:
 
 
 def test_no_preemption() -> None:
-    assert words(make_preview(not_eligible="not eligible due to preemptionPolicy=Never.")) == [
+    assert words(preview_of(not_eligible="not eligible due to preemptionPolicy=Never.")) == [
         "preempts no pod: preemptionPolicy Never"
     ]
-    assert words(make_preview(potential=0)) == ["preempts no pod: removing pods helps on no node"]
+    assert words(preview_of(potential=0)) == ["preempts no pod: removing pods helps on no node"]
 
 
 SPREAD = NoRoom("PodTopologySpread", ("uneven",), 3, "a", 7, ())
@@ -80,8 +71,8 @@ NOBODY_LOWER = NoRoom("", ("No preemption victims found for incoming pod",), 1, 
 
 
 def test_P4_no_preemption_for_reason_of_plugin() -> None:
-    assert words(make_preview(no_room=(SPREAD,))) == [f"preempts no pod: {UNEVEN}"]
-    assert words(make_preview(no_room=(SPREAD, NEEDED, NOBODY_LOWER)), wide=True) == [
+    assert words(preview_of(no_room=(SPREAD,))) == [f"preempts no pod: {UNEVEN}"]
+    assert words(preview_of(no_room=(SPREAD, NEEDED, NOBODY_LOWER)), wide=True) == [
         "preempts no pod: it would help on none of 4 nodes",
         UNEVEN,
         "b would lose shop/web-0, which its pod affinity needs: InterPodAffinity: affinity",
@@ -90,15 +81,15 @@ def test_P4_no_preemption_for_reason_of_plugin() -> None:
 
 
 def test_P4_pod_that_affinity_needs_is_named_in_the_verdict() -> None:
-    assert list(defeated_words(make_preview(no_room=(SPREAD, NEEDED)))) == [
+    assert list(defeated_words(preview_of(no_room=(SPREAD, NEEDED)))) == [
         "Preemption cannot make room on b: its pod affinity needs shop/web-0, which would be preempted."
     ]
-    assert list(defeated_words(make_preview(nodes=("a",), no_room=(NEEDED,)))) == []
+    assert list(defeated_words(preview_of(nodes=("a",), no_room=(NEEDED,)))) == []
 
 
 def test_victims() -> None:
-    victims = tuple(make_victim(f"v{number}") for number in range(5))
-    preview = make_preview(candidates=4, nodes=("a",), decided_by="fewestVictims", victims=victims, sampled=2)
+    victims = tuple(victim(f"v{number}") for number in range(5))
+    preview = preview_of(candidates=4, nodes=("a",), decided_by="fewestVictims", victims=victims, sampled=2)
     assert words(preview) == [
         (
             "would preempt shop/v0 (priority 3), shop/v1 (priority 3), shop/v2 (priority 3) and 2 more on a, "
@@ -114,7 +105,7 @@ def test_victims() -> None:
 
 
 def test_room_that_the_scheduler_did_not_find() -> None:
-    preview = make_preview(candidates=1, nodes=("a",), victims=(make_victim("v"),))
+    preview = preview_of(candidates=1, nodes=("a",), victims=(victim("v"),))
     assert room_words(preview, denied=True) == (
         "Preemption: kube-scheduler found no victims when it last tried; by what was read, 1 pod on a would be "
         "preempted."
@@ -123,7 +114,7 @@ def test_room_that_the_scheduler_did_not_find() -> None:
 
 def test_static_pods_make_no_room() -> None:
     """A kubelet keeps them running and recreates their objects."""
-    preview = make_preview(candidates=1, nodes=("a",), victims=(replace(make_victim("v"), is_static=True),))
+    preview = preview_of(candidates=1, nodes=("a",), victims=(replace(victim("v"), is_static=True),))
     assert room_words(preview, denied=False) == (
         "Preemption makes no room on a: it would delete the object of a static pod, which keeps running."
     )
@@ -148,16 +139,13 @@ def test_preemptor_without_victims_might_preempt() -> None:
 
 
 def test_violated_budgets() -> None:
-    (text,) = words(make_preview(candidates=1, nodes=("a",), victims=(make_victim("v", ("keep",)),)))
+    (text,) = words(preview_of(candidates=1, nodes=("a",), victims=(victim("v", ("keep",)),)))
     assert "shop/v (priority 3, violates PodDisruptionBudget keep)" in text
 
 
 def test_spared_lower_pods() -> None:
-    left = (
-        LeftAlone("fewestPDBViolations", 1, 1, OTHER, -5),
-        LeftAlone("Insufficient cpu", 2, 3, OTHER, 0),
-    )
-    found = words(make_preview(candidates=1, nodes=("a",), victims=(make_victim("v"),), left_alone=left), wide=True)
+    left = (LeftAlone("fewestPDBViolations", 1, 1, OTHER, -5), LeftAlone("Insufficient cpu", 2, 3, OTHER, 0))
+    found = words(preview_of(candidates=1, nodes=("a",), victims=(victim("v"),), left_alone=left), wide=True)
     assert found[1:] == [
         (
             "pods of lower priority stay: 1 pod on 1 node, such as shop/web-0 (-5): a is better: it violates the "
@@ -169,7 +157,7 @@ def test_spared_lower_pods() -> None:
 
 def test_across_nodes() -> None:
     found = words(
-        make_preview(elsewhere=CrossNode("a", (PodOnNode("shop", "web-0", "b"),), (PodReference("shop", "own"),)))
+        preview_of(elsewhere=CrossNode("a", (PodOnNode("shop", "web-0", "b"),), (PodReference("shop", "own"),)))
     )
     assert found[1] == (
         "without shop/web-0 on b and shop/own on a it would fit a; the scheduler never preempts across nodes: delete "
@@ -178,8 +166,8 @@ def test_across_nodes() -> None:
 
 
 def test_nominated() -> None:
-    nominated = NominatedNode("a", (GoingVictim(OTHER, "2026-01-01T10:00:30Z"), GoingVictim(OTHER, None)), (OTHER,))
-    assert list(nominated_words(nominated, NOW)) == [
+    node = NominatedNode("a", (GoingVictim(OTHER, "2026-01-01T10:00:30Z"), GoingVictim(OTHER, None)), (OTHER,))
+    assert list(nominated_words(node, NOW)) == [
         "preemption made room on a: it is tried first; a reservation, not a guarantee",
         "waits for shop/web-0 and shop/web-0 (by 10:00:30 UTC) to end",
         "shop/web-0 of higher priority may take the place",
@@ -198,86 +186,55 @@ COLLECTED = f"pod garbage collection removes such objects within {GC_CHECK_PERIO
 SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
 
 
-@pytest.mark.parametrize(
-    ("nominated", "now", "said"),
-    [
-        pytest.param(
-            NominatedNode("a", (EARLY,), ()),
-            NOW,
-            (
-                "waits for early to end, by 10:00:30 UTC.",
-                "The scheduler preempted ml/early to make room on a, which it tries first: no guarantee.",
-            ),
-            id="one victim",
-        ),
-        pytest.param(
-            NominatedNode("a", (LATE, EARLY), ()),
-            NOW,
-            (
-                "waits for 2 pods to end, the last, late, by 10:01:00 UTC.",
-                "The scheduler preempted ml/early and ml/late to make room on a, which it tries first: no guarantee.",
-            ),
-            id="the last of several",
-        ),
-        pytest.param(
-            NominatedNode("a", (EARLY, GoingVictim(PodReference("ml", "vk"), None)), ()),
-            NOW,
-            (
-                "waits for 2 pods to end.",
-                "The scheduler preempted ml/vk and ml/early to make room on a, which it tries first: no guarantee.",
-            ),
-            id="one with unknown end",
-        ),
-        pytest.param(
-            NominatedNode("a", (EARLY,), (), others=(LATE,)),
-            NOW,
-            (
-                "waits for 2 pods to end, the last, late, by 10:01:00 UTC.",
-                "The scheduler preempted ml/early to make room on a, which it tries first: no guarantee.",
-            ),
-            id="another terminating pod",
-        ),
-        pytest.param(
-            NominatedNode("a", (EARLY,), ()),
-            NOW + timedelta(minutes=5),
-            (
-                "waits for early to end, overdue since 10:00:30 UTC.",
-                "The scheduler preempted ml/early to make room on a, which it tries first: no guarantee.",
-            ),
-            id="overdue",
-        ),
-        pytest.param(
-            NominatedNode("a", (EARLY,), (), rejected=("Insufficient cpu",)),
-            NOW,
-            ("no node fits, and a does not fit either once the pods that leave it are gone: Insufficient cpu.",),
-            id="no room even then",
-        ),
-        pytest.param(
-            NominatedNode("a", (EARLY,), (), reach=SILENT),
-            NOW,
-            (
-                "no node fits before early ends on a.",
-                "a is silent since 10:00:00 UTC: nothing there ends before it answers.",
-            ),
-            id="silent",
-        ),
-        pytest.param(
-            NominatedNode("a", (EARLY,), (), reach=NodeReach("a", Reach.OUT_OF_SERVICE, "spec.taints[0]")),
-            NOW,
-            (
-                "no node fits before early ends on a.",
-                f"a is declared out of service: {COLLECTED}.",
-            ),
-            id="out of service",
-        ),
-    ],
-)
-def test_P5_awaited_pods(nominated: NominatedNode, now: datetime, said: tuple[str, ...]) -> None:
-    assert awaited_words(nominated, now) == said
+def preempted(pods: str) -> str:
+    return f"The scheduler preempted {pods} to make room on a, which it tries first: no guarantee."
+
+
+def nominated(*victims: GoingVictim, **more: Any) -> NominatedNode:
+    return NominatedNode("a", victims or (EARLY,), (), **more)
+
+
+BOTH = "waits for 2 pods to end, the last, late, by 10:01:00 UTC."
+BEFORE_EARLY = "no node fits before early ends on a."
+AWAITED: Final[Mapping[str, Any]] = {
+    "one victim": (nominated(), NOW, ("waits for early to end, by 10:00:30 UTC.", preempted("ml/early"))),
+    "the last of several": (nominated(LATE, EARLY), NOW, (BOTH, preempted("ml/early and ml/late"))),
+    "one with unknown end": (
+        nominated(EARLY, GoingVictim(PodReference("ml", "vk"), None)),
+        NOW,
+        ("waits for 2 pods to end.", preempted("ml/vk and ml/early")),
+    ),
+    "another terminating pod": (nominated(others=(LATE,)), NOW, (BOTH, preempted("ml/early"))),
+    "overdue": (
+        nominated(),
+        NOW + timedelta(minutes=5),
+        ("waits for early to end, overdue since 10:00:30 UTC.", preempted("ml/early")),
+    ),
+    "no room even then": (
+        nominated(rejected=("Insufficient cpu",)),
+        NOW,
+        ("no node fits, and a does not fit either once the pods that leave it are gone: Insufficient cpu.",),
+    ),
+    "silent": (
+        nominated(reach=SILENT),
+        NOW,
+        (BEFORE_EARLY, "a is silent since 10:00:00 UTC: nothing there ends before it answers."),
+    ),
+    "out of service": (
+        nominated(reach=NodeReach("a", Reach.OUT_OF_SERVICE, "spec.taints[0]")),
+        NOW,
+        (BEFORE_EARLY, f"a is declared out of service: {COLLECTED}."),
+    ),
+}
+
+
+@pytest.mark.parametrize(("node", "now", "said"), AWAITED.values(), ids=AWAITED)
+def test_P5_awaited_pods(node: NominatedNode, now: datetime, said: tuple[str, ...]) -> None:
+    assert awaited_words(node, now) == said
 
 
 def test_P5_silent_node_has_no_end_time() -> None:
-    assert list(nominated_words(NominatedNode("a", (EARLY,), (), reach=SILENT), NOW))[1:] == [
+    assert list(nominated_words(nominated(reach=SILENT), NOW))[1:] == [
         "waits for ml/early to end",
         "a is silent since 10:00:00 UTC: nothing there ends before it answers",
     ]
@@ -310,17 +267,17 @@ def test_queue(queue: QueuePosition, text: str) -> None:
 @pytest.mark.parametrize(
     ("became", "place", "end"),
     [
-        (PreemptedFor.TOOK_THE_PLACE, "a", ", which runs on a now."),
-        (PreemptedFor.RUNS_ELSEWHERE, "b", ", without effect: that pod runs on b."),
-        (PreemptedFor.STILL_WAITS, "a", ", which still waits for a."),
-        (PreemptedFor.WAITS_ELSEWHERE, "b", ", without effect so far: that pod waits for b."),
-        (PreemptedFor.WAITS_ELSEWHERE, "", ", without effect so far: that pod waits without a nominated node."),
-        (PreemptedFor.GONE, "", ", which is also gone."),
-        (PreemptedFor.UNKNOWN, "", "."),
+        ("TOOK_THE_PLACE", "a", ", which runs on a now."),
+        ("RUNS_ELSEWHERE", "b", ", without effect: that pod runs on b."),
+        ("STILL_WAITS", "a", ", which still waits for a."),
+        ("WAITS_ELSEWHERE", "b", ", without effect so far: that pod waits for b."),
+        ("WAITS_ELSEWHERE", "", ", without effect so far: that pod waits without a nominated node."),
+        ("GONE", "", ", which is also gone."),
+        ("UNKNOWN", "", "."),
     ],
 )
-def test_preempted(became: PreemptedFor, place: str, end: str) -> None:
-    found = PreemptionRecord(OTHER, "u", "2026-01-01T09:59:00Z", "a", became, place, ())
+def test_preempted(became: str, place: str, end: str) -> None:
+    found = PreemptionRecord(OTHER, "u", "2026-01-01T09:59:00Z", "a", PreemptedFor[became], place, ())
     assert preempted_words(found, NOW) == f"Preempted at 09:59:00 UTC for shop/web-0{end}"
 
 

@@ -90,12 +90,7 @@ def test_json_has_the_terms_of_soft_constraints() -> None:
     report = data("explain", "-f", str(SEEDS / "dany.yaml"), *snapshot("s1d.json"))
     soft = {entry["node"]: entry["softSpread"] for entry in report["placement"]["scores"]}
     raw_normalized = {node: (one["raw"], one["normalized"], one["weight"]) for node, one in soft.items()}
-    assert raw_normalized == {
-        "node-a": (8, 84, 2),
-        "node-b": (6, 100, 2),
-        "node-x": (6, 100, 2),
-        "node-y": (13, 46, 2),
-    }
+    assert raw_normalized == {"node-a": (8, 84, 2), "node-b": (6, 100, 2), "node-x": (6, 100, 2), "node-y": (13, 46, 2)}
     assert [(term["topologyKey"], term["domain"], term["count"]) for term in soft["node-a"]["terms"]] == [
         ("zone", "zone1", 3),
         ("node", "node-a", 2),

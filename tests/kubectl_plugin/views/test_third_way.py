@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tests.kubectl_plugin.answers import check_texts, said
+from tests.kubectl_plugin.answers import check_texts, said, write_list
+from tests.kubectl_plugin.edits import find, items_of
+from tests.objects import raw_condition
 from tests.tree import ROOT
 
 CASE: Final = ROOT / "tests" / "testdata" / "cases" / "field" / "partpdb.json"
@@ -24,16 +24,6 @@ SURE: Final = (
 Json = dict[str, Any]
 
 
-def _changed(folder: Path, change: Callable[[Json], None]) -> str:
-    """The case with each object changed."""
-    cluster = json.loads(CASE.read_text())
-    for one in cluster["items"]:
-        change(one)
-    file = folder / "cluster.json"
-    file.write_text(json.dumps(cluster))
-    return str(file)
-
-
 def test_F3_majority_may_remove_the_member() -> None:
     preview = said(*FORCE, str(CASE))
     assert f"Safer: fence node-a once its machine is off. {WAY}" in preview
@@ -44,12 +34,16 @@ def test_F3_majority_may_remove_the_member() -> None:
     assert "or remove it in the application first, if its other members are a majority" in page
 
 
-def _with_image(image: str) -> Callable[[Json], None]:
-    def change(one: Json) -> None:
+def _preview(folder: Path, items: list[Json]) -> str:
+    return said(*FORCE, write_list(folder / "cluster.json", items))
+
+
+def _with_image(image: str) -> list[Json]:
+    items = items_of(CASE)
+    for one in items:
         if one["kind"] == "Pod":
             one["spec"]["containers"][0]["image"] = image
-
-    return change
+    return items
 
 
 @pytest.mark.parametrize(
@@ -64,61 +58,52 @@ def _with_image(image: str) -> Callable[[Json], None]:
     ],
 )
 def test_F3_command_follows_from_the_image(tmp_path: Path, image: str, command: str, needs: str) -> None:
-    page = said(*FORCE, _changed(tmp_path, _with_image(image)))
+    page = _preview(tmp_path, _with_image(image))
     check_texts(page, (SURE, f"to remove pet-2 in the application: {command}"))
     assert f"the next pet-2 starts on the old data: to join it needs {needs}" in page
 
 
 @pytest.mark.parametrize("image", ["prom/prometheus:v3.5.0", "redis:8", "elasticsearch:9.1.2", "postgres:18"])
 def test_F3_application_without_majority(tmp_path: Path, image: str) -> None:
-    page = said(*FORCE, _changed(tmp_path, _with_image(image)))
+    page = _preview(tmp_path, _with_image(image))
     check_texts(page, "2 of 3 are Ready without it", ("a majority", "in the application"))
 
 
 def test_F3_no_majority_means_no_member_removal(tmp_path: Path) -> None:
-    def without_pet_1(one: Json) -> None:
-        if one["metadata"]["name"] == "pet-1":
-            one["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
-
-    page = said(*FORCE, _changed(tmp_path, without_pet_1))
-    check_texts(page, "the application removes pet-2 only while 2 of 3 members live", "Or remove it")
+    items = items_of(CASE)
+    find(items, "Pod/pet-1")["status"]["conditions"] = [raw_condition("Ready", "False")]
+    lives = "the application removes pet-2 only while 2 of 3 members live"
+    check_texts(_preview(tmp_path, items), lives, "Or remove it")
 
 
 def test_F3_member_on_node_without_heartbeat_is_unknown(tmp_path: Path) -> None:
     """A rack fails at once, and its nodes are considered lost one after another."""
-
-    def without_heartbeats(one: Json) -> None:
-        if (one["kind"], one["metadata"]["name"]) == ("Lease", "node-c"):
-            one["spec"]["renewTime"] = "2026-11-27T21:59:10Z"
-
-    page = said(*FORCE, _changed(tmp_path, without_heartbeats))
+    items = items_of(CASE)
+    find(items, "Lease/node-c")["spec"]["renewTime"] = "2026-11-27T21:59:10Z"
+    page = _preview(tmp_path, items)
     check_texts(page, ("1 of 3 is Ready without it (pet-0)", "on nodes that are not known to answer: pet-1"))
     check_texts(page, "a majority is 2 of 3: the StatefulSet is not known to keep one without it", "Or remove it")
 
 
 def test_F3_missing_leases_are_listed_as_unknown(tmp_path: Path) -> None:
-    cluster = json.loads(CASE.read_text())
-    cluster["items"] = [one for one in cluster["items"] if one["kind"] != "Lease"]
-    file = tmp_path / "cluster.json"
-    file.write_text(json.dumps(cluster))
-    assert "leases.coordination.k8s.io" in said(*FORCE, str(file)).partition("Unknown")[2]
+    items = [one for one in items_of(CASE) if one["kind"] != "Lease"]
+    assert "leases.coordination.k8s.io" in _preview(tmp_path, items).partition("Unknown")[2]
 
 
 def test_F3_answering_node_offers_no_member_removal(tmp_path: Path) -> None:
-    def answers(one: Json) -> None:
+    items = items_of(CASE)
+    for one in items:
         if one["kind"] == "Lease":
             one["spec"]["renewTime"] = "2026-11-27T22:00:00Z"
         if one["kind"] == "Node":
-            ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-01T00:00:00Z"}
+            ready = raw_condition("Ready", lastTransitionTime="2026-11-01T00:00:00Z")
             one["status"]["conditions"], one["spec"] = [ready], {}
-
-    page = said(*FORCE, _changed(tmp_path, answers))
+    page = _preview(tmp_path, items)
     check_texts(page, "Not safe: its processes may outlive its object", "in the application")
 
 
 def test_F3_single_member_cannot_be_removed(tmp_path: Path) -> None:
-    def one_replica(one: Json) -> None:
-        if one["kind"] == "StatefulSet":
-            one["spec"]["replicas"] = 1
-
-    assert "in the application" not in said(*FORCE, _changed(tmp_path, one_replica))
+    items = items_of(CASE)
+    [one] = [one for one in items if one["kind"] == "StatefulSet"]
+    one["spec"]["replicas"] = 1
+    assert "in the application" not in _preview(tmp_path, items)

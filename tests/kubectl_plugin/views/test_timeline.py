@@ -20,9 +20,10 @@ from kubectl_plugin.views.pod.timeline_words import WAYS as WAY_WORDS
 from podrules.ending.timeline.events import EventKind, Reminder, TimeRule, Way
 from tests.controlplane.client import Object
 from tests.golden import check
-from tests.kubectl_plugin.answers import check_texts, data, write_list
+from tests.kubectl_plugin.answers import check_texts, data, said, write_list
+from tests.kubectl_plugin.edits import find
 from tests.kubectl_plugin.running import run, write_cluster
-from tests.objects import raw_container, raw_node, raw_pod, raw_workload
+from tests.objects import raw_container, raw_event, raw_node, raw_owner, raw_pod, raw_workload
 
 GOLDEN = Path(__file__).resolve().parents[2] / "testdata" / "golden"
 MANIFESTS = Path(__file__).resolve().parents[2] / "testdata" / "manifests"
@@ -98,53 +99,52 @@ def test_period_of_the_delete_counts_of_pods_and_manifests(seconds: int) -> None
         (one, *_) = found.get("items", [found])
         (way,) = one.get("template", one)["timeline"]["ways"]
         assert {one["what"]: one["latest"] for one in way["events"]}["SIGKILL"] == max(seconds, 2)
-        said = run("explain", *asked, "--timeline=delete", f"--grace-period={seconds}").out
-        assert ("kubectl delete requests 0 s with --force only" in " ".join(said.split())) is (seconds == 0)
+        page = said("explain", *asked, "--timeline=delete", f"--grace-period={seconds}")
+        assert ("kubectl delete requests 0 s with --force only" in page) is (seconds == 0)
 
 
 def test_probe_periods_are_beside_the_pod_period() -> None:
     """Two probes of g3 have their own periods, 60 s and 5 s; the pod has 30 s."""
     asked = ("explain", "pod/g3", "--snapshot", str(CASES / "field" / "grace.json"))
-    said = " ".join(run(*asked).out.split())
-    assert "after a failed probe 60 s (app, livenessProbe) and 5 s (app, startupProbe)" in said
-    said = " ".join(run(*asked, "-o", "wide").out.split())
+    assert "after a failed probe 60 s (app, livenessProbe) and 5 s (app, startupProbe)" in said(*asked)
+    page = said(*asked, "-o", "wide")
     for probe, seconds in (("livenessProbe", 60), ("startupProbe", 5)):
         field = f"spec.containers[0].{probe}.terminationGracePeriodSeconds"
-        assert f"app {probe} fails: SIGKILL after {seconds} s ({field})" in said
-    said = " ".join(run(*asked, "--timeline=probe").out.split())
-    check_texts(said, ("SIGTERM app at once: livenessProbe failed", "SIGTERM app at once: startupProbe failed"))
+        assert f"app {probe} fails: SIGKILL after {seconds} s ({field})" in page
+    fails = ("SIGTERM app at once: livenessProbe failed", "SIGTERM app at once: startupProbe failed")
+    check_texts(said(*asked, "--timeline=probe"), fails)
 
 
 def test_each_container_has_the_periods_of_its_probes(tmp_path: Path) -> None:
     probe = {"exec": {"command": ["ok"]}}
     hook = {"preStop": {"exec": {"command": ["slow"]}}}
     short = {**probe, "terminationGracePeriodSeconds": 1}
-    sidecar: dict[str, Any] = {"restartPolicy": "Always", "startupProbe": probe}
     containers = [
         raw_container("plain", livenessProbe=probe),
         raw_container("short", livenessProbe=short, readinessProbe=probe),
         raw_container("hooked", startupProbe=short, lifecycle=hook),
     ]
-    inits = [raw_container("side", **sidecar), raw_container("once")]
     running = {"state": {"running": {}}, "ready": True}
     status = {
         "phase": "Running",
         "containerStatuses": [{"name": one["name"], **running} for one in containers],
         "initContainerStatuses": [{"name": "side", **running}],
     }
+    sidecar = raw_container("side", restartPolicy="Always", startupProbe=probe)
     spec: dict[str, Any] = {
         "containers": containers,
-        "initContainers": inits,
+        "initContainers": [sidecar, raw_container("once")],
         "terminationGracePeriodSeconds": 40,
         "nodeName": "n",
     }
-    pods = [raw_pod("web", "shop", status=status, **spec)]
-    pods.append(raw_pod("going", "shop", metadata={"deletionTimestamp": "2026-01-01T00:00:40Z"}, status=status, **spec))
+    going = {"deletionTimestamp": "2026-01-01T00:00:40Z"}
+    pods = [
+        raw_pod(name, "shop", metadata=meta, status=status, **spec) for name, meta in (("web", {}), ("going", going))
+    ]
     snapshot = write_list(tmp_path / "pods.json", pods)
 
     def stops(name: str) -> list[tuple[str, str, int, int]]:
-        ran = run("explain", f"pod/{name}", "-n", "shop", "--snapshot", snapshot, "-o", "json")
-        found = json.loads(ran.out)["probeStops"]
+        found = data("explain", f"pod/{name}", "-n", "shop", "--snapshot", snapshot)["probeStops"]
         return [(one["container"], one["probe"], one["seconds"], one["sigkillLatest"]) for one in found]
 
     assert stops("web") == [
@@ -154,8 +154,8 @@ def test_each_container_has_the_periods_of_its_probes(tmp_path: Path) -> None:
         ("side", "startupProbe", 40, 40),
     ]
     assert stops("going") == []
-    said = " ".join(run("explain", "pod/web", "-n", "shop", "--snapshot", snapshot).out.split())
-    assert "after a failed probe 1 s (short, livenessProbe) and 1 s (hooked, startupProbe)" in said
+    page = said("explain", "pod/web", "-n", "shop", "--snapshot", snapshot)
+    assert "after a failed probe 1 s (short, livenessProbe) and 1 s (hooked, startupProbe)" in page
 
 
 def test_second_delete_with_probe_periods(tmp_path: Path) -> None:
@@ -166,31 +166,29 @@ def test_second_delete_with_probe_periods(tmp_path: Path) -> None:
     ]
     running = [{"name": name, "state": {"running": {}}, "ready": True} for name in "az"]
     status = {"phase": "Running", "containerStatuses": running}
-    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u", "controller": True}
-    meta: dict[str, Any] = {"creationTimestamp": "2026-10-01T00:00:00Z", "ownerReferences": [owner]}
+    owners = [raw_owner("StatefulSet", "db", uid="u")]
+    meta: dict[str, Any] = {"creationTimestamp": "2026-10-01T00:00:00Z", "ownerReferences": owners}
     going = {**meta, "deletionTimestamp": "2026-11-01T00:10:00Z", "deletionGracePeriodSeconds": 600}
     spec: dict[str, Any] = {"containers": containers, "nodeName": "n", "terminationGracePeriodSeconds": 600}
     pods = [
         raw_pod(name, "shop", metadata=one, status=status, **spec) for name, one in (("db-0", going), ("db-1", meta))
     ]
-    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "shop"}}
-    event |= {"lastTimestamp": "2026-11-01T00:00:30Z", "involvedObject": {"kind": "Pod", "name": "x"}}
+    event = raw_event("Pod/x", "Now", last="2026-11-01T00:00:30Z")
     snapshot = write_list(tmp_path / "pods.json", [*pods, raw_node("n"), event])
 
-    def said(pod: str, *more: str) -> str:
-        asked = ("explain", f"pod/{pod}", "-n", "shop", "--snapshot", snapshot, *more)
-        return " ".join(run(*asked).out.split())
+    def drawn(pod: str, *more: str) -> str:
+        return said("explain", f"pod/{pod}", "-n", "shop", "--snapshot", snapshot, *more)
 
-    assert (
+    second = (
         "Being deleted since 00:00:00 UTC; with a second delete of 0 s now: object gone at 00:00:30 UTC, another "
-        "pod at 00:00:30 UTC, SIGKILL at 00:10:00 UTC." in said("db-0", "--timeline=delete", "--grace-period=0")
+        "pod at 00:00:30 UTC, SIGKILL at 00:10:00 UTC."
     )
-    assert "drain is not possible: it is being deleted already, see delete." in said("db-0", "--timeline=drain")
-    assert "Not certain" not in said("db-0", "--timeline=drain")
-    assert "Not certain: no poddisruptionbudgets" in said("db-1", "--timeline=drain", "--grace-period=0")
-    probed = said("db-1", "--timeline=probe")
-    assert "restarted by 605 s, z never." in probed
-    assert "never restart z it stays ended (spec.containers[1].restartPolicy)" in probed
+    assert second in drawn("db-0", "--timeline=delete", "--grace-period=0")
+    impossible = "drain is not possible: it is being deleted already, see delete."
+    check_texts(drawn("db-0", "--timeline=drain"), impossible, "Not certain")
+    assert "Not certain: no poddisruptionbudgets" in drawn("db-1", "--timeline=drain", "--grace-period=0")
+    never = "never restart z it stays ended (spec.containers[1].restartPolicy)"
+    check_texts(drawn("db-1", "--timeline=probe"), ("restarted by 605 s, z never.", never))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -258,37 +256,22 @@ def test_T5_yaml_and_json_agree() -> None:
     assert yaml.safe_load(run(*asked, "-o", "yaml").out) == data(*asked)
 
 
-def _snapshot(folder: Path, change: dict[str, Any] | None = None) -> Path:
-    """The demo cluster as a file, db-0 with changed metadata."""
-    objects = [dict(entry) for entry in demo_objects()]
-    for entry in objects:
-        if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0":
-            entry["metadata"] = {**entry["metadata"], **(change or {})}
-    return write_list(folder / "cluster.json", objects)
-
-
 def test_T5_old_lease_in_a_snapshot_is_not_silence(tmp_path: Path) -> None:
     # The capture time is unknown: a Lease that is old now was fresh then.
-    asked = ("-n", "shop", "pod/db-0", "--timeline", "-o", "json")
-    printed = json.loads(run("explain", "--snapshot", str(_snapshot(tmp_path)), *asked).out)
-    assert (printed["timeline"]["silent"], printed["timeline"]["ways"][0]["way"]) == (False, "delete")
+    source = ("--timeline", "--snapshot", write_list(tmp_path / "cluster.json", demo_objects()))
+    found = data("explain", "-n", "shop", "pod/db-0", *source)["timeline"]
+    assert (found["silent"], found["ways"][0]["way"]) == (False, "delete")
     # A node with an Unknown condition is silent all the same.
-    silent = json.loads(
-        run("explain", "--snapshot", str(tmp_path / "cluster.json"), "-n", "shop", "pod/db-1", *asked[3:]).out
-    )
-    assert silent["timeline"]["ways"][0]["way"] == "node-lost"
+    assert data("explain", "-n", "shop", "pod/db-1", *source)["timeline"]["ways"][0]["way"] == "node-lost"
 
 
 def test_T5_hostile_names_do_not_shift_lanes(tmp_path: Path) -> None:
-    hostile = "a\x1b[2J\u202e"
-    ran = run(
-        "explain", "--snapshot", str(_snapshot(tmp_path, {"finalizers": [hostile]})), "-n", "shop", "pod/db-0",
-        "--timeline=delete",
-    )  # fmt: skip
+    objects = demo_objects()
+    find(objects, "Pod/db-0")["metadata"]["finalizers"] = ["a\x1b[2J\u202e"]
+    file = write_list(tmp_path / "cluster.json", objects)
+    ran = run("explain", "--snapshot", file, "-n", "shop", "pod/db-0", "--timeline=delete")
     assert ran.code == 0
-    assert "\x1b" not in ran.out
-    assert "\u202e" not in ran.out
-    assert r"a\x1b[2J\u202e" in ran.out
+    check_texts(ran.out, r"a\x1b[2J\u202e", ("\x1b", "\u202e"))
 
 
 def test_T5_timeline_of_manifest_includes_admission() -> None:

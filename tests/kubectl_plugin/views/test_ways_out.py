@@ -13,7 +13,7 @@ from tests.controlplane.client import Object
 from tests.kubectl_plugin.answers import check_texts, write_list
 from tests.kubectl_plugin.running import run
 from tests.kubectl_plugin.test_field_cases import FIELD
-from tests.objects import raw_condition, raw_node, raw_pod, raw_workload
+from tests.objects import raw_condition, raw_event, raw_node, raw_object, raw_owner, raw_pod, raw_workload
 
 
 def said(*words: str) -> str:
@@ -56,6 +56,11 @@ def pending(name: str = "web-1", **spec: Any) -> Object:
     metadata = spec.pop("metadata", {})
     status = {"phase": "Pending", "conditions": [refused]}
     return raw_pod(name, "shop", uid=name, metadata=metadata, status=status, **{"requests": {"cpu": "1"}, **spec})
+
+
+def owned(kind: str, name: str) -> Object:
+    """Metadata of a pod with a controller."""
+    return {"ownerReferences": [raw_owner(kind, name, uid=name)]}
 
 
 def explained(directory: Path, *items: Object, name: str = "web-1") -> str:
@@ -102,8 +107,7 @@ def test_known_node_name_is_not_the_cause(spec: Object, sentence: str, tmp_path:
 
 def test_unpinned_daemon_pod_has_no_own_node(tmp_path: Path) -> None:
     pin = required(matchFields=[{"key": "metadata.name", "operator": "In", "values": ["rack-2"]}])
-    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "d", "controller": True}
-    daemon = pending(affinity=pin, requests={"cpu": "9"}, metadata={"ownerReferences": [owner]})
+    daemon = pending(affinity=pin, requests={"cpu": "9"}, metadata=owned("DaemonSet", "agent"))
     page = explained(tmp_path, node("rack-1"), node("rack-2"), node("rack-3"), daemon)
     assert "Of 3 nodes, 1 lacks cpu and 2 are not its node." in page
 
@@ -152,7 +156,7 @@ WRITERS: Final = [
 def test_admission_fields_are_changed_at_their_source(
     annotations: dict[str, str], selector: dict[str, str], way: str, tmp_path: Path
 ) -> None:
-    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "annotations": annotations}}
+    space = raw_object("Namespace", "shop", metadata={"annotations": annotations})
     assert f"Way out: {way}" in explained(tmp_path, node("n1"), pending(nodeSelector=selector), space)
     assert f"Way out: {way}" in said("place", "pod/web-1", "-n", "shop", "--snapshot", str(tmp_path / "cluster.json"))
 
@@ -165,21 +169,6 @@ def cordoned(name: str, **metadata: Any) -> Object:
     whole = node(name)
     spec = {**whole.get("spec", {}), "unschedulable": True}
     return {**whole, "metadata": {**whole["metadata"], **metadata}, "spec": spec}
-
-
-def node_event(name: str, reason: str, by: str, at: str = NOW) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": f"{name}.{reason}", "namespace": "default", "creationTimestamp": at},
-        "involvedObject": {"kind": "Node", "name": name, "uid": name},
-        "reason": reason,
-        "message": "Spot ITN received",
-        "type": "Warning",
-        "firstTimestamp": at,
-        "lastTimestamp": at,
-        "source": {"component": by},
-    }
 
 
 @pytest.mark.parametrize(
@@ -199,7 +188,8 @@ def test_node_that_a_program_takes_is_not_uncordoned(metadata: Object, way: str,
 
 
 def test_interrupted_node_is_not_to_be_uncordoned(tmp_path: Path) -> None:
-    warned = node_event("m-4", "SpotInterruption", "aws-node-termination-handler")
+    by = {"component": "aws-node-termination-handler"}
+    warned = raw_event("Node/m-4", "SpotInterruption", "Spot ITN received", uid="m-4", last=NOW, source=by)
     page = explained(tmp_path, cordoned("m-4"), cordoned("m-5"), pending(), warned)
     check_texts(page, "uncordon m-5", "uncordon m-4")
 
@@ -221,9 +211,8 @@ def test_degraded_machine_config_shows_the_reason(tmp_path: Path) -> None:
 
 def test_paused_rollout_is_resumed_first(tmp_path: Path) -> None:
     def of(name: str, revision: str, **spec: Any) -> Object:
-        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"pay-{revision}", "uid": revision}
         labels = {"app": "pay", "pod-template-hash": revision}
-        metadata = {"creationTimestamp": NOW, "labels": labels, "ownerReferences": [{**owner, "controller": True}]}
+        metadata = {"creationTimestamp": NOW, "labels": labels, **owned("ReplicaSet", f"pay-{revision}")}
         return pending(name, metadata=metadata, requests={"cpu": "3"}, **spec)
 
     old = {**of("pay-5d-x", "5d", nodeName="m-4"), "status": {"phase": "Running"}}
@@ -241,10 +230,8 @@ def tainted(name: str, key: str, effect: str = "NoSchedule", **ready: str) -> Ob
 
 
 def of_daemon_set(name: str, on: str, *, ready: str) -> Object:
-    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "d", "controller": True}
     status = {"phase": "Running", "conditions": [raw_condition("Ready", ready, lastTransitionTime=NOW)]}
-    metadata = {"ownerReferences": [owner]}
-    return raw_pod(name, "kube-system", uid=name, metadata=metadata, status=status, nodeName=on)
+    return raw_pod(name, "kube-system", uid=name, metadata=owned("DaemonSet", "agent"), status=status, nodeName=on)
 
 
 @pytest.mark.parametrize(
@@ -281,10 +268,7 @@ def test_reason_of_unready_node_is_shown(tmp_path: Path) -> None:
 
 
 def scaling_event(reason: str, message: str, by: str, at: str, uid: str = "web-1") -> Object:
-    about = {"kind": "Pod", "name": "web-1", "namespace": "shop", "uid": uid}
-    event = node_event("web-1", reason, by, at)
-    metadata = {**event["metadata"], "namespace": "shop", "name": f"{reason}.{at}"}
-    return {**event, "metadata": metadata, "involvedObject": about, "message": message}
+    return raw_event("Pod/web-1", reason, message, namespace="shop", uid=uid, last=at, source={"component": by})
 
 
 REFUSED: Final = "pod didn't trigger scale-up: 1 max node group size reached"
@@ -368,10 +352,7 @@ def test_unreachable_min_domains_is_lowered(tmp_path: Path) -> None:
             "drop spec.nodeSelector kubernetes.io/arch=aarch64, for kubelets arm64 (then p).",
         ),
         ({"kubernetes.io/arch": "s390x"}, "add a node with kubernetes.io/arch=s390x."),
-        (
-            {"kubernetes.io/os": "Linux"},
-            "drop spec.nodeSelector kubernetes.io/os=Linux, for kubelets linux (then p).",
-        ),
+        ({"kubernetes.io/os": "Linux"}, "drop spec.nodeSelector kubernetes.io/os=Linux, for kubelets linux (then p)."),
         ({"tier": "Gold"}, "label p tier=Gold (it has tier=gold)."),
     ],
 )
@@ -386,9 +367,7 @@ def test_larger_node_is_added_and_replaces_none(tmp_path: Path) -> None:
     assert "Way out: replace p with one that has 16 free CPU." in explained(tmp_path, node("p"), pinned)
 
 
-OF_SET: Final[Object] = {
-    "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a", "uid": "a", "controller": True}]
-}
+OF_SET: Final = owned("ReplicaSet", "a")
 
 
 def test_self_anti_affinity_needs_another_domain(tmp_path: Path) -> None:
@@ -404,19 +383,10 @@ def test_self_anti_affinity_needs_another_domain(tmp_path: Path) -> None:
 
 
 def test_second_pod_of_a_claim_for_one_pod_needs_another_claim(tmp_path: Path) -> None:
-    claim: Object = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {
-            "name": "one",
-            "namespace": "shop",
-            "uid": "one",
-            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
-        },
-        "spec": {"accessModes": ["ReadWriteOncePod"], "volumeName": "pv", "resources": {"requests": {"storage": "1"}}},
-        "status": {"phase": "Bound"},
-    }
-    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"}, "spec": {}}
+    meta = {"uid": "one", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+    spec = {"accessModes": ["ReadWriteOncePod"], "volumeName": "pv", "resources": {"requests": {"storage": "1"}}}
+    claim = raw_object("PersistentVolumeClaim", "one", "shop", metadata=meta, spec=spec, status={"phase": "Bound"})
+    volume = raw_object("PersistentVolume", "pv")
     uses: dict[str, Any] = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "one"}}]}
     there = raw_pod("a-0", "shop", uid="a-0", metadata=OF_SET, nodeName="w", status={"phase": "Running"}, **uses)
     page = explained(tmp_path, node("w"), claim, volume, there, pending(metadata=OF_SET, **uses))
@@ -425,11 +395,10 @@ def test_second_pod_of_a_claim_for_one_pod_needs_another_claim(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("key", ["topology.kubernetes.io/zon", "acme.com/racks"])
-@pytest.mark.parametrize("required", [False, True])
-def test_mistyped_label_is_corrected_before_it_is_dropped(key: str, required: bool, tmp_path: Path) -> None:
-    terms = {"nodeSelectorTerms": [{"matchExpressions": [{"key": key, "operator": "In", "values": ["a"]}]}]}
-    affinity = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
-    spec = affinity if required else {"nodeSelector": {key: "a"}}
+@pytest.mark.parametrize("by_affinity", [False, True])
+def test_mistyped_label_is_corrected_before_it_is_dropped(key: str, by_affinity: bool, tmp_path: Path) -> None:
+    term = required(matchExpressions=[{"key": key, "operator": "In", "values": ["a"]}])
+    spec = {"affinity": term} if by_affinity else {"nodeSelector": {key: "a"}}
     there = "acme.com/rack" if "acme" in key else ZONE
     page = explained(tmp_path, node("p", **{there: "a"}), node("q", **{there: "b"}), pending(**spec))
     assert re.search(rf"Way out: correct \S.*\(nodes have {there}\), or drop it \(then", page)
