@@ -17,8 +17,19 @@ from podrules.api.model.workload import Service, Workload
 from tests.controlplane.client import Object
 
 _IMAGE = "registry.example.com/app:1"
-_API_VERSIONS = {"Job": "batch/v1", "CronJob": "batch/v1"}
-"""Of workloads that are not of ``apps/v1``."""
+_API_VERSIONS = {
+    **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"), "apps/v1"),
+    **dict.fromkeys(("Job", "CronJob"), "batch/v1"),
+    **dict.fromkeys(("StorageClass", "CSIDriver", "CSINode", "VolumeAttachment"), "storage.k8s.io/v1"),
+    **dict.fromkeys(("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"), "rbac.authorization.k8s.io/v1"),
+    "DeviceClass": "resource.k8s.io/v1",
+    "HorizontalPodAutoscaler": "autoscaling/v2",
+    "Lease": "coordination.k8s.io/v1",
+    "NodeMetrics": "metrics.k8s.io/v1beta1",
+    "PodDisruptionBudget": "policy/v1",
+    "PriorityClass": "scheduling.k8s.io/v1",
+}
+"""Of kinds that are not of ``v1``."""
 NOWHERE = "no-scheduler"
 """A scheduler that does not run: a pod that names it stays where the test puts it."""
 
@@ -52,11 +63,10 @@ def raw_container_status(
     return _named({"name": name, "resources": _named(amounts) or None, **more})
 
 
-
-
-def raw_owner(kind: str, name: str = "owner", **more: Any) -> Object:
-    """One of ``metadata.ownerReferences``: a controller of ``apps/v1`` unless ``more`` differs."""
-    return {"apiVersion": "apps/v1", "kind": kind, "name": name, "controller": True, **more}
+def raw_owner(kind: str, name: str = "owner", uid: str | None = None, **more: Any) -> Object:
+    """One of ``metadata.ownerReferences``: a controller unless ``more`` differs."""
+    version = _API_VERSIONS.get(kind, "apps/v1")
+    return _named({"apiVersion": version, "kind": kind, "name": name, "uid": uid, "controller": True, **more})
 
 
 def raw_pod(
@@ -273,22 +283,6 @@ def make_limit_range(
     return from_object({"metadata": {"name": "limits"}, "spec": {"limits": [item]}}, LimitRange)
 
 
-
-
-_OTHER_VERSIONS = {
-    **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"), "apps/v1"),
-    **dict.fromkeys(("StorageClass", "CSIDriver", "CSINode", "VolumeAttachment"), "storage.k8s.io/v1"),
-    **dict.fromkeys(("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"), "rbac.authorization.k8s.io/v1"),
-    "DeviceClass": "resource.k8s.io/v1",
-    "HorizontalPodAutoscaler": "autoscaling/v2",
-    "Lease": "coordination.k8s.io/v1",
-    "NodeMetrics": "metrics.k8s.io/v1beta1",
-    "PodDisruptionBudget": "policy/v1",
-    "PriorityClass": "scheduling.k8s.io/v1",
-}
-"""Of kinds that are not of ``v1``."""
-
-
 def raw_object(
     kind: str,
     name: str | None = None,
@@ -301,7 +295,7 @@ def raw_object(
 ) -> Object:
     """An object of any kind, with other ``fields`` beside its spec and status."""
     meta = {"name": name, "namespace": namespace, **(metadata or {})}
-    version = _API_VERSIONS.get(kind) or _OTHER_VERSIONS.get(kind, "v1")
+    version = _API_VERSIONS.get(kind, "v1")
     return _object(kind, meta, spec, status, api_version=version) | _named(fields)
 
 
