@@ -52,3 +52,10 @@ def check_texts(answer: str, has: str | Sequence[str], lacks: str | Sequence[str
     """Check that an answer has all texts of the one kind, and none of the other."""
     assert [text for text in _texts(has) if text not in answer] == [], answer
     assert [text for text in _texts(lacks) if text in answer] == [], answer
+
+
+def fine(*words: str) -> str:
+    """The output in one line, of a command that ends with 0 and without a message."""
+    ran = run(*words)
+    assert (ran.code, ran.err) == (0, "")
+    return " ".join(ran.out.split())

@@ -27,7 +27,7 @@ from kubectl_plugin.options import ClusterOptions
 from kubectl_plugin.reports.rights import ASKED
 from podrules.api.model.base import KubeObject, Model
 from tests.kubectl_plugin.running import run
-from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+from tests.objects import raw_condition, raw_container, raw_node, raw_object, raw_owner, raw_pod
 from tests.tree import ROOT
 
 T = TypeVar("T", bound=KubeObject)
@@ -37,22 +37,17 @@ M = TypeVar("M", bound=Model)
 Request = tuple[str, str, bool]
 """Verb, resource, and whether the resource is namespaced."""
 _GPU: Final = "example.com/gpu"
+_TERM: Final = {
+    "topologyKey": "zone",
+    "labelSelector": {"matchLabels": {"app": "x"}},
+    "namespaceSelector": {"matchLabels": {"team": "a"}},
+}
 _RARE: Final[Mapping[str, Any]] = {
     "containers": [raw_container(requests={"cpu": "1", _GPU: "1"}, limits={_GPU: "1"})],
     "runtimeClassName": "sandbox",
     "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpus"}],
     "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "unbound"}}],
-    "affinity": {
-        "podAntiAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": [
-                {
-                    "topologyKey": "zone",
-                    "labelSelector": {"matchLabels": {"app": "x"}},
-                    "namespaceSelector": {"matchLabels": {"team": "a"}},
-                }
-            ]
-        }
-    },
+    "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_TERM]}},
 }
 """A pod for which the scheduler has to read many kinds."""
 MANIFEST: Final = json.dumps(
@@ -77,7 +72,7 @@ _KILLED: Final = {
 
 def _owned(kind: Kind[Any]) -> Mapping[str, Any]:
     """A pod with a deleted controller; its container was killed a few minutes ago."""
-    owner = {"apiVersion": kind.api_version, "kind": kind.kind, "name": "gone", "uid": "gone", "controller": True}
+    owner = raw_owner(kind.kind, "gone", apiVersion=kind.api_version, uid="gone")
     metadata = {"creationTimestamp": _CREATED, "ownerReferences": [owner]}
     name = f"of-{kind.singular}"
     return raw_pod(name, "shop", uid=name, metadata=metadata, nodeName="node-a1", status=_KILLED)
@@ -85,8 +80,7 @@ def _owned(kind: Kind[Any]) -> Mapping[str, Any]:
 
 def _held(kind: str, owner: str) -> Mapping[str, Any]:
     """A pod on a cordoned node, with a budget that allows no eviction."""
-    own = {"apiVersion": "apps/v1", "kind": kind, "name": owner, "uid": owner, "controller": True}
-    metadata = {"creationTimestamp": _CREATED, "ownerReferences": [own]}
+    metadata = {"creationTimestamp": _CREATED, "ownerReferences": [raw_owner(kind, owner, uid=owner)]}
     status = {"phase": "Running", "conditions": [raw_condition("Ready")]}
     name, labels = f"held-{kind.lower()}", {"is": "held"}
     return raw_pod(name, "shop", uid=name, labels=labels, metadata=metadata, nodeName="cordoned", status=status)
@@ -115,33 +109,21 @@ _ADDED: Final = (
     _held("ReplicaSet", "checkout-mv9cgvs6p"),
     _held("StatefulSet", "db"),
     _held("ReplicationController", "gone"),
-    {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "held", "namespace": "shop"},
-        "spec": {"minAvailable": 3, "selector": {"matchLabels": {"is": "held"}}},
-        "status": {"desiredHealthy": 3, "currentHealthy": 3, "expectedPods": 3, "disruptionsAllowed": 0},
-    },
+    raw_object(
+        "PodDisruptionBudget",
+        "held",
+        "shop",
+        spec={"minAvailable": 3, "selector": {"matchLabels": {"is": "held"}}},
+        status={"desiredHealthy": 3, "currentHealthy": 3, "expectedPods": 3, "disruptionsAllowed": 0},
+    ),
     raw_node(
         "fenced",
         conditions=[raw_condition("Ready")],
         taints=[{"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}],
     ),
-    {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "all", "namespace": "shop"}, "spec": {}},
-    {
-        "apiVersion": "metrics.k8s.io/v1beta1",
-        "kind": "NodeMetrics",
-        "metadata": {"name": "node-b4"},
-        "timestamp": _CREATED,
-        "window": "30s",
-        "usage": {"cpu": "1", "memory": "1Gi"},
-    },
-    {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "DeviceClass",
-        "metadata": {"name": "gpu"},
-        "spec": {"extendedResourceName": _GPU},
-    },
+    raw_object("ResourceQuota", "all", "shop") | {"spec": {}},
+    raw_object("NodeMetrics", "node-b4", timestamp=_CREATED, window="30s", usage={"cpu": "1", "memory": "1Gi"}),
+    raw_object("DeviceClass", "gpu", spec={"extendedResourceName": _GPU}),
 )
 _PODS: Final = (
     *(f"of-{kind.singular}" for kind in WORKLOADS),

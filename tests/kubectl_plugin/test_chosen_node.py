@@ -146,7 +146,6 @@ POD_PAGES: Final[Mapping[str, Any]] = {
             "The volume was requested at 12:00:02 UTC; the scheduler gives up after 600 s (",
             "default), at 12:10:02 UTC, and tries again.",
         ),
-        (),
     ),
     # This also holds with the feature gate off: the claim shows the node.
     "an older scheduler names no node": (
@@ -158,12 +157,10 @@ POD_PAGES: Final[Mapping[str, Any]] = {
     "room that preemption made": (
         [UNSCHEDULABLE, *DB, FULL | {"spec": {**FULL["spec"], "priority": None}}, AFTER_1_MIN],
         ("preemption made room on n1", "no node fits"),
-        (),
     ),
     "room that preemption made without a claim": (
         [waits(claim="", reason="Unschedulable"), AFTER_1_MIN],
         "preemption made room on n1",
-        (),
     ),
     "it waits for its volume now": ([UNSCHEDULABLE, *DB, AFTER_1_MIN], FOR_DATA, "An attempt failed"),
     "an unexplained nomination": (
@@ -175,14 +172,12 @@ POD_PAGES: Final[Mapping[str, Any]] = {
     "a volume that is reserved": (
         [waits(), unbound(selected=""), CLASS, RESERVED, AFTER_1_MIN],
         (f'{FOR_DATA}, which is not bound yet to volume "pv-7"', "kube-controller-manager binds it"),
-        (),
     ),
     "the driver does not run on the node": (
         [waits(), *DB, DRIVER, OF_NODE, AFTER_1_MIN],
         "CSINode n1 does not list csi.acme.io: its node plugin does not run there.",
-        (),
     ),
-    "its driver runs": ([waits(), *DB, DRIVER, LISTED, AFTER_1_MIN], (), ("CSINode", "CSIDriver")),
+    "its driver runs": ([waits(), *DB, DRIVER, LISTED, AFTER_1_MIN], (), "CSINode", "CSIDriver"),
     "the provisioner's message": (
         [waits(), *DB, FAILED, waiting("12:06:01")],
         (FOR_DATA, f'has not created a volume of class "fast" yet. {QUOTED}'),
@@ -191,13 +186,11 @@ POD_PAGES: Final[Mapping[str, Any]] = {
     "several claims": (
         [TWO, unbound("logs"), *DB, AFTER_1_MIN],
         'Claim "logs" is unbound: csi.acme.io has not created a volume of class "fast" yet.',
-        (),
     ),
-    "the claim pins it to a full node": ([UNAWAITED, *DB, FULL, waiting("12:06:00")], PINNED, ()),
+    "the claim pins it to a full node": ([UNAWAITED, *DB, FULL, waiting("12:06:00")], PINNED),
     "a group": (
         [waits(claim="", schedulingGroup={"podGroupName": "train"}), waiting("12:00:30")],
         "it has chosen n1 for this one, and may wait for the others (Permit)",
-        (),
     ),
     "the selected node was deleted": (
         [UNAWAITED, unbound(selected="n9"), CLASS, AFTER_1_MIN],
@@ -207,13 +200,13 @@ POD_PAGES: Final[Mapping[str, Any]] = {
     "the selected node exists": (
         [waits(nominated="n2"), unbound(selected="n2"), CLASS, waiting("12:02:00")],
         'kube-scheduler chose n2 and waits for claim "data"',
-        (),
     ),
 }
 
 
-@pytest.mark.parametrize(("objects", "has", "lacks"), POD_PAGES.values(), ids=POD_PAGES)
-def test_page_of_the_pod(objects: list[Json], has: str, lacks: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("row", POD_PAGES.values(), ids=POD_PAGES)
+def test_page_of_the_pod(row: tuple[Any, ...], tmp_path: Path) -> None:
+    objects, has, *lacks = row
     check_texts(Cluster(tmp_path, *objects).explained(), has, lacks)
 
 
@@ -368,18 +361,17 @@ CLAIM_PAGES: Final[Mapping[str, Any]] = {
     "its driver is missing": (
         [waits(), *DB, raw_object("CSIDriver", "csi.other.io"), OF_NODE],
         "No CSIDriver is named csi.acme.io: if it is a CSI driver, it is not installed. Way out: check that",
-        (),
     ),
     "its driver does not run on the node": (
         [waits(), *DB, raw_object("CSIDriver", "csi.acme.io"), OF_NODE],
         "CSINode n1 does not list csi.acme.io: its node plugin does not run there. Way out",
-        (),
     ),
 }
 
 
-@pytest.mark.parametrize(("objects", "has", "lacks"), CLAIM_PAGES.values(), ids=CLAIM_PAGES)
-def test_page_of_the_claim(objects: list[Json], has: str, lacks: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("row", CLAIM_PAGES.values(), ids=CLAIM_PAGES)
+def test_page_of_the_claim(row: tuple[Any, ...], tmp_path: Path) -> None:
+    objects, has, *lacks = row
     check_texts(Cluster(tmp_path, *objects).said(*CLAIM), has, lacks)
 
 

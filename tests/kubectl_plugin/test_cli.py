@@ -26,8 +26,7 @@ POD = "pod/db-0"
 def test_help_names_every_exit_code() -> None:
     ran = run("explain", "--help")
     assert ran.code == 0
-    for code in ("0 explained", "3 not found", "4 forbidden", "5 no cluster", "6 manifest"):
-        assert code in ran.out
+    check_texts(ran.out, ("0 explained", "3 not found", "4 forbidden", "5 no cluster", "6 manifest"))
 
 
 def test_help_starts_like_kubectl_help() -> None:
@@ -40,24 +39,15 @@ def test_help_loads_no_rules() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        pytest.param(("pod/db-0",), id="TYPE/NAME"),
-        pytest.param(("pods/db-0",), id="plural"),
-        pytest.param(("po/db-0",), id="short name"),
-        pytest.param(("Pod/db-0",), id="any case"),
-        pytest.param(("pod", "db-0"), id="TYPE NAME"),
-    ],
-)
-def test_names_of_pods(words: tuple[str, ...]) -> None:
-    ran = run("explain", "--demo", *words, "-o", "name")
+@pytest.mark.parametrize("words", ["pod/db-0", "pods/db-0", "po/db-0", "Pod/db-0", "pod db-0"])
+def test_names_of_pods(words: str) -> None:
+    ran = run("explain", "--demo", *words.split(), "-o", "name")
     assert (ran.code, ran.out) == (0, "pod/db-0\n")
 
 
-@pytest.mark.parametrize("words", [("deployments.apps/web",), ("deploy", "web"), ("deployment.v1.apps/web",)])
-def test_names_of_deployments(words: tuple[str, ...]) -> None:
-    assert run("explain", "--demo", *words, "-o", "name").out == "deployment.apps/web\n"
+@pytest.mark.parametrize("words", ["deployments.apps/web", "deploy web", "deployment.v1.apps/web"])
+def test_names_of_deployments(words: str) -> None:
+    assert run("explain", "--demo", *words.split(), "-o", "name").out == "deployment.apps/web\n"
 
 
 @pytest.mark.parametrize(
@@ -100,10 +90,8 @@ def test_flag_of_another_command_takes_its_value() -> None:
 
 def test_flag_value_is_not_a_command() -> None:
     ran = run("-n", "explain", "--demo", "explain", "pod/db-0")
-    assert (ran.code, ran.err) == (
-        3,
-        'error: pods "db-0" not found in namespace explain\nNamespace explain does not exist\n',
-    )
+    missing = 'error: pods "db-0" not found in namespace explain\nNamespace explain does not exist\n'
+    assert (ran.code, ran.err) == (3, missing)
 
 
 def test_several_pods_and_a_node() -> None:
@@ -124,42 +112,28 @@ def test_missing_target_does_not_stop_the_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "message"),
+    ("words", "message"),
     [
-        ((), 2, "nothing to explain"),
-        (("secret/x",), 2, '"secret" cannot be explained\nTypes: pod, node, deployment'),
-        (("pod/",), 2, '"pod/": no name\nWrite TYPE/NAME, e.g. pod/web-0\n'),
-        (("pod", "node/x"), 2, '"node/x": TYPE/NAME after the type pod\nWrite TYPE NAME [NAME …], or TYPE/NAME'),
-        (("pod/x", "-o", "xml"), 2, '-o "xml": not one of table, wide, json'),
-        (
-            ("pod/x", "--request-timeout", "soon"),
-            2,
-            '--request-timeout "soon": not a time\nWrite e.g. 30s, 500ms or 1h30m\n',
-        ),
-        (("pod/x", "--request-timeout=-3s"), 2, '--request-timeout "-3s": negative\nWrite e.g. 30s\n'),
-        (("pod/x", "--snapshot", "x"), 2, "--snapshot cannot be used with --demo\nLeave --snapshot or --demo out\n"),
+        ("", "nothing to explain"),
+        ("secret/x", '"secret" cannot be explained\nTypes: pod, node, deployment'),
+        ("pod/", '"pod/": no name\nWrite TYPE/NAME, e.g. pod/web-0\n'),
+        ("pod node/x", '"node/x": TYPE/NAME after the type pod\nWrite TYPE NAME [NAME …], or TYPE/NAME'),
+        ("pod/x -o xml", '-o "xml": not one of table, wide, json'),
+        ("pod/x --request-timeout soon", '--request-timeout "soon": not a time\nWrite e.g. 30s, 500ms or 1h30m\n'),
+        ("pod/x --request-timeout=-3s", '--request-timeout "-3s": negative\nWrite e.g. 30s\n'),
+        ("pod/x --snapshot x", "--snapshot cannot be used with --demo\nLeave --snapshot or --demo out\n"),
     ],
 )
-def test_wrong_command_lines(words: tuple[str, ...], code: int, message: str) -> None:
-    ran = run("explain", "--demo", *words)
-    assert ran.code == code
+def test_wrong_command_lines(words: str, message: str) -> None:
+    ran = run("explain", "--demo", *words.split())
+    assert (ran.code, ran.out) == (2, "")
     assert message in ran.err
-    assert ran.out == ""
 
 
-@pytest.mark.parametrize(
-    ("typed", "seconds"),
-    [
-        ("30", 30),
-        ("1.5", 1.5),
-        ("1h30m", 5400),
-        ("1.5h", 5400),
-        ("500ms", 0.5),
-        ("5us", 5e-6),
-        ("0", 3600),
-        ("0s", 3600),
-    ],
-)
+SECONDS = {"30": 30, "1.5": 1.5, "1h30m": 5400, "1.5h": 5400, "500ms": 0.5, "5us": 5e-6, "0": 3600, "0s": 3600}
+
+
+@pytest.mark.parametrize(("typed", "seconds"), SECONDS.items())
 def test_times_are_read_as_in_kubectl(typed: str, seconds: float) -> None:
     assert parse(("explain", "pod/x", f"--request-timeout={typed}")).options.cluster.request_timeout == seconds
 

@@ -9,17 +9,12 @@ from typing import Any, Final
 
 import pytest
 
-from tests.kubectl_plugin.answers import check_texts, data, write_list
-from tests.kubectl_plugin.running import Ran, run
+from tests.kubectl_plugin.answers import check_texts, data, fine, write_list
+from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_node, raw_node_event, raw_pod
 
 NOMEM: Final = Path(__file__).parents[1] / "testdata/cases/cli/nomem.yaml"
 NO_MEMORY: Final = "no pod that requests memory fits here"
-
-
-def flat(ran: Ran) -> str:
-    assert (ran.code, ran.err) == (0, "")
-    return " ".join(ran.out.split())
 
 
 def on(tmp_path: Path, pods: Sequence[Mapping[str, Any]], *arguments: str) -> str:
@@ -31,7 +26,7 @@ def on(tmp_path: Path, pods: Sequence[Mapping[str, Any]], *arguments: str) -> st
         conditions=[raw_condition("Ready")],
     )
     snapshot = write_list(tmp_path / "snapshot.json", [node, *pods, raw_node_event("n1")])
-    return flat(run(*arguments, "--snapshot", snapshot))
+    return fine(*arguments, "--snapshot", snapshot)
 
 
 def running(name: str, **requests: str) -> dict[str, Any]:
@@ -39,7 +34,7 @@ def running(name: str, **requests: str) -> dict[str, Any]:
 
 
 def test_Q4_overcommitted_node_takes_pod_without_requests() -> None:
-    said = flat(run("explain", "node/node-a3", "--demo"))
+    said = fine("explain", "node/node-a3", "--demo")
     check_texts(said, f"Requests add up to memory 112% of allocatable: {NO_MEMORY}.", "puts nothing more")
     # The scheduler's own rule places that pod there.
     placed = data("explain", "-f", str(NOMEM), "--demo")["placement"]
@@ -54,7 +49,7 @@ def test_Q4_overcommitted_node_rejects_pod_with_requests(tmp_path: Path) -> None
 
 
 def test_Q4_node_and_report_agree() -> None:
-    assert f"No room {NO_MEMORY}" in flat(run("node", "node-a3", "--demo"))
+    assert f"No room {NO_MEMORY}" in fine("node", "node-a3", "--demo")
     page = re.sub(r"\s+", " ", run("report", "node/node-a3", "--demo", "-o", "-").out)
     assert "node-a3: more memory is requested than is allocatable." in page
     check_texts(page, "Requests of allocatable memory: node-a3 112%.", "no room for a pod that comes")

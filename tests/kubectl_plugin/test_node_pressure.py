@@ -207,8 +207,7 @@ def test_Q6_met_threshold_comes_first(tmp_path: Path) -> None:
 
 def test_Q6_node_of_critical_pods_alone(tmp_path: Path) -> None:
     objects = [_pod("etcd", priority=2_000_001_000), NEARLY_FULL, _metrics("etcd", "2Gi")]
-    text = _flat(_on(tmp_path, objects, "node", "n1"))
-    check_texts(text, ("no evictable pod is known", "1 critical: never evicted"))
+    check_texts(_flat(_on(tmp_path, objects, "node", "n1")), ("no evictable pod is known", "1 critical: never evicted"))
     page = _flat(_on(tmp_path, objects, "explain", "pod/etcd", "-n", "default", "-o", "wide"))
     assert "the kubelet never evicts it: it is critical" in page
 
@@ -385,7 +384,7 @@ def test_Q3_critical_pod_on_a_node_under_pressure_stays(tmp_path: Path) -> None:
 
 def test_Q3_report_counts_a_node_under_pressure_without_usage(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    _on(tmp_path, [_pod("web")], "report", "-A", "-o", str(page, node=SHORT))
+    _on(tmp_path, [_pod("web")], "report", "-A", "-o", str(page), node=SHORT)
     assert "n1 is under MemoryPressure." in page.read_text()
 
 

@@ -252,8 +252,7 @@ def test_F6_returning_node_is_not_fenced(tmp_path: Path) -> None:
     asked = run("fence", "node/node-c3", *target)
     assert asked.code == 9
     assert "Not fenced: it answers." in asked.out
-    deleted = said("delete", "pod/db-1", "-n", "shop", "--grace-period=0", *target)
-    check_texts(deleted, "node-c3 answers again", "fence")
+    check_texts(said("delete", "pod/db-1", "-n", "shop", "--grace-period=0", *target), "node-c3 answers again", "fence")
     assert data("explain", "pod/db-1", "-n", "shop", "--timeline", *target)["timeline"]["silent"] is False
 
 
@@ -370,8 +369,7 @@ def test_F2_state_of_a_deletion(kinds: Sequence[StepKind], sure: bool, text: str
 @pytest.mark.parametrize("kind", StepKind)
 def test_F6_every_step_has_a_text(kind: StepKind) -> None:
     event = StepEvent(kind, "node/node-c3", "detail", 1, ("a", "b"))
-    words = step_words(event)
-    assert words
+    assert (words := step_words(event))
     assert step_line(event, NOW) == f"03:12:04 UTC  {words}"
 
 
@@ -384,9 +382,9 @@ def test_F6_step_names_are_joined_only_in_the_text() -> None:
 
 def test_F6_unfenced_node_shows_what_is_missing() -> None:
     """The demo hides commands that make changes: the sentence names the flag."""
-    asked = said("fence", "node/node-c3", "--demo")
-    assert "Nothing was changed. Once you know that it is off, add --confirm-powered-off." in asked
+    missing = "Nothing was changed. Once you know that it is off, add --confirm-powered-off."
+    assert missing in said("fence", "node/node-c3", "--demo")
     answers = run("fence", "node/node-a1", "--demo")
     assert answers.code == 9
-    assert "To empty a node that answers, drain it.\n" in answers.out
-    assert "kubectl qos place --drain node-a1 --demo   # where its pods would go\n" in answers.out
+    drained = "kubectl qos place --drain node-a1 --demo   # where its pods would go\n"
+    check_texts(answers.out, ("To empty a node that answers, drain it.\n", drained))

@@ -23,6 +23,7 @@ from kubectl_plugin.views.steps import outcome_verdict
 from kubectl_plugin.views.targets import TargetTable
 from podrules.node.pressure.usage import Nearness, headroom_nearness, is_near_limit
 from tests.kubectl_plugin.answers import check_texts, data, said, write_list
+from tests.kubectl_plugin.edits import find
 from tests.kubectl_plugin.running import run
 
 NODES: Final = sorted(entry["metadata"]["name"] for entry in demo_objects() if entry["kind"] == "Node")
@@ -178,16 +179,13 @@ def test_partitions_is_as_urgent_as_the_node(
     ready: str, renewed: bool, fenced: bool, code: str, severity: str, of_all: str, tmp_path: Path
 ) -> None:
     objects = demo_objects()
-    for entry in objects:
-        if entry["metadata"]["name"] != "node-c3":
-            continue
-        if entry["kind"] == "Lease" and renewed:
-            entry["spec"]["renewTime"] = "2026-10-17T03:10:58.318442Z"
-        if entry["kind"] == "Node":
-            [condition] = [one for one in entry["status"]["conditions"] if one["type"] == "Ready"]
-            condition["status"] = ready
-            taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
-            entry["spec"]["taints"] += [taint] if fenced else []
+    node = find(objects, "Node/node-c3")
+    if renewed:
+        find(objects, "Lease/node-c3")["spec"]["renewTime"] = "2026-10-17T03:10:58.318442Z"
+    [condition] = [one for one in node["status"]["conditions"] if one["type"] == "Ready"]
+    condition["status"] = ready
+    taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+    node["spec"]["taints"] += [taint] if fenced else []
     file = write_list(tmp_path / "cluster.json", objects)
     source = ("--snapshot", file)
     assert _codes("node", "node-c3", *source) == _codes("explain", "node/node-c3", *source) == (code, severity)

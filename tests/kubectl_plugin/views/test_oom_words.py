@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -82,50 +81,42 @@ def test_Q2_sidecar_with_app_container_above_node(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "field", "value", "least", "words"),
+    ("containers", "whole", "low"),
     [
         pytest.param(
-            {
-                "containers": [raw_container("app", {"memory": "2Gi"}), raw_container("other")],
-                "resources": {"requests": {"memory": "1Gi"}},
-            },
-            "spec.resources.requests.memory",
+            [raw_container("app", {"memory": "2Gi"}), raw_container("other")],
             "1Gi",
-            "2Gi",
-            "is 1Gi, less than the 2Gi that its containers request, which the API server rejects",
+            ("spec.resources.requests.memory", "1Gi", "2Gi", "the 2Gi that its containers request"),
             id="the pod's own",
         ),
         pytest.param(
-            {"containers": [raw_container("app"), raw_container("other", {"memory": "-1Gi", "cpu": "1"})]},
-            "spec.containers[1].resources.requests.memory",
-            "-1Gi",
-            "0",
-            "is -1Gi, less than 0, which the API server rejects",
+            [raw_container("app"), raw_container("other", {"memory": "-1Gi", "cpu": "1"})],
+            "",
+            ("spec.containers[1].resources.requests.memory", "-1Gi", "0", "0"),
             id="a container's",
         ),
         pytest.param(
-            {
-                "containers": [raw_container("app", {"memory": "-1Gi"}), *map(raw_container, "ab")],
-                "resources": {"requests": {"memory": "1Gi"}},
-            },
-            "spec.containers[0].resources.requests.memory",
-            "-1Gi",
-            "0",
-            "is -1Gi, less than 0, which the API server rejects",
+            [raw_container("app", {"memory": "-1Gi"}), *map(raw_container, "ab")],
+            "1Gi",
+            ("spec.containers[0].resources.requests.memory", "-1Gi", "0", "0"),
             id="a container's beside the pod's own",
         ),
     ],
 )
 def test_Q2_out_of_range_score_names_request_field(
-    tmp_path: Path, spec: dict[str, Any], field: str, value: str, least: str, words: str
+    tmp_path: Path, containers: list[Object], whole: str, low: tuple[str, str, str, str]
 ) -> None:
-    pod = raw_pod("web", "shop", status={"phase": "Pending"}, **spec)
+    resources = {"requests": {"memory": whole}} if whole else None
+    pod = raw_pod("web", "shop", status={"phase": "Pending"}, containers=containers, resources=resources)
+    field, value, least, words = low
     # Since 1.37, container requests above the pod-level request change no score.
     version = ("--kubernetes-version", "1.36")
     report = json.loads(_explain(tmp_path, pod, *version, "-o", "json"))
     assert report["oomUnknown"] == "NotInRange"
     assert report["memoryTooLow"] == {"field": field, "value": value, "least": least}
-    assert f"none: {field} {words}" in _said(tmp_path, pod, *version)
+    assert f"none: {field} is {value}, less than {words}, which the API server rejects" in _said(
+        tmp_path, pod, *version
+    )
 
 
 def test_pod_without_containers_has_no_score(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.controlplane.client import Object
-from tests.kubectl_plugin.answers import check_texts, said
+from tests.kubectl_plugin.answers import check_texts, fine, said
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_pod
 
@@ -30,16 +30,8 @@ def _node(name: str, labels: Object, **spec: Any) -> Object:
 
 def _bound(name: str, node: str, **more: Any) -> Object:
     status = {"phase": "Running", "conditions": READY}
-    return raw_pod(
-        name,
-        "shop",
-        uid=name,
-        requests=RESOURCES,
-        nodeName=node,
-        terminationGracePeriodSeconds=30,
-        status=status,
-        **more,
-    )
+    spec = {"requests": RESOURCES, "nodeName": node, "terminationGracePeriodSeconds": 30, **more}
+    return raw_pod(name, "shop", uid=name, status=status, **spec)
 
 
 GOING = {"deletionTimestamp": "2026-01-01T00:00:30Z", "deletionGracePeriodSeconds": 30}
@@ -60,35 +52,28 @@ def snapshot(tmp_path: Path) -> str:
     return write_cluster(tmp_path / "cluster.json", OBJECTS)
 
 
-def _said(*words: str) -> str:
-    ran = run(*words)
-    assert ran.code == 0, ran.err
-    return " ".join(ran.out.split())
-
-
 @pytest.mark.parametrize("words", [(), ("-o", "wide")])
 @pytest.mark.parametrize("name", ["win", "aci"])
 def test_Q2_pod_without_a_linux_kubelet(snapshot: str, name: str, words: tuple[str, ...]) -> None:
-    assert not OF_LINUX.search(_said("explain", f"pod/on-{name}", "-n", "shop", "--snapshot", snapshot, *words))
-    assert OF_LINUX.search(_said("explain", "pod/on-lin", "-n", "shop", "--snapshot", snapshot, *words))
+    assert not OF_LINUX.search(fine("explain", f"pod/on-{name}", "-n", "shop", "--snapshot", snapshot, *words))
+    assert OF_LINUX.search(fine("explain", "pod/on-lin", "-n", "shop", "--snapshot", snapshot, *words))
 
 
 def test_Q2_windows_is_named(snapshot: str) -> None:
-    assert "Platform Windows: what its kubelet does" in _said(
-        "explain", "pod/on-win", "-n", "shop", "--snapshot", snapshot
-    )
+    page = fine("explain", "pod/on-win", "-n", "shop", "--snapshot", snapshot)
+    assert "Platform Windows: what its kubelet does" in page
 
 
 @pytest.mark.parametrize("name", ["on-aci", "leaving"])
 def test_T1_virtual_kubelet_has_no_end_time(snapshot: str, name: str) -> None:
-    text = _said("explain", f"pod/{name}", "-n", "shop", "--snapshot", snapshot)
+    text = fine("explain", f"pod/{name}", "-n", "shop", "--snapshot", snapshot)
     assert "virtual kubelet: what its provider does is unknown" in text
     assert "Stops unknown: a virtual kubelet's provider decides" in text
     assert not TIMES.search(text.replace("Being deleted since 00:00:00 UTC, grace 30 s", ""))
 
 
 def test_T1_timeline_of_virtual_kubelet_has_no_times(snapshot: str) -> None:
-    text = _said("explain", "pod/on-aci", "-n", "shop", "--timeline", "--snapshot", snapshot)
+    text = fine("explain", "pod/on-aci", "-n", "shop", "--timeline", "--snapshot", snapshot)
     assert not TIMES.search(text)
     assert "delete is not known: its node is a virtual kubelet" in text
 
@@ -103,14 +88,14 @@ def test_F1_force_deletion_on_virtual_kubelet_has_no_times(snapshot: str, name: 
 
 
 def test_T1_windows_kubelet_has_own_eviction_rules(snapshot: str) -> None:
-    text = _said("explain", "pod/on-win", "-n", "shop", "--timeline", "--snapshot", snapshot)
+    text = fine("explain", "pod/on-win", "-n", "shop", "--timeline", "--snapshot", snapshot)
     check_texts(text, ("Not known evict-hard it runs on Windows", "Deleted now: SIGTERM at once, SIGKILL at 30 s"))
 
 
 @pytest.mark.parametrize("name", ["win", "aci"])
 @pytest.mark.parametrize("words", [("node",), ("explain",)])
 def test_Q3_node_without_a_linux_kubelet(snapshot: str, name: str, words: tuple[str, ...]) -> None:
-    text = _said(*words, f"node/{name}", "--snapshot", snapshot)
+    text = fine(*words, f"node/{name}", "--snapshot", snapshot)
     assert "Platform" in text
     assert not OF_LINUX.search(text)
 
@@ -118,7 +103,7 @@ def test_Q3_node_without_a_linux_kubelet(snapshot: str, name: str, words: tuple[
 def test_Q2_range_of_new_pod_excludes_other_platforms(snapshot: str, tmp_path: Path) -> None:
     manifest = tmp_path / "pod.json"
     manifest.write_text(json.dumps(raw_pod("new", "shop", requests=RESOURCES)))
-    report = json.loads(_said("explain", "-f", str(manifest), "--snapshot", snapshot, "-o", "json"))
+    report = json.loads(fine("explain", "-f", str(manifest), "--snapshot", snapshot, "-o", "json"))
     assert [entry["node"] for entry in report["oom"]] == ["lin"]
 
 

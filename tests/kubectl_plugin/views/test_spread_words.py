@@ -7,13 +7,17 @@ import math
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from kubectl_plugin.views.cluster.cluster_page import spread_words
 from kubectl_plugin.views.scheduling.spread_words import domain_words, score_tables, spread_table
 from podrules.scheduling.placement.outcome import ConstraintSpread, NodeScore, SoftSpreadScore
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain, SpreadTerm
 from podrules.scheduling.skew import ConstraintSkew, WorkloadSpread
-from tests.kubectl_plugin.answers import check_texts, data, said
+from tests.kubectl_plugin.answers import check_texts, data, said, write_list
+from tests.kubectl_plugin.edits import items_of
 from tests.kubectl_plugin.running import run
+from tests.objects import raw_pod
 
 SEEDS: Final = Path(__file__).parents[2] / "testdata/cases/seeds"
 FIELD: Final = "spec.topologySpreadConstraints[0]"
@@ -35,30 +39,31 @@ def test_replica_set_and_json_agree_on_spread() -> None:
     (by_replica_set,) = data("explain", "replicaset/web-h1", *snapshot("s1dep.json"))["spread"]
     assert by_deployment == by_replica_set
     (constraint,) = by_deployment["constraints"]
-    assert (constraint["most"], constraint["mostIn"], constraint["least"], constraint["leastIn"]) == (
-        3,
-        "zoneA",
-        0,
-        "zoneB",
-    )
+    assert [constraint[key] for key in ("most", "mostIn", "least", "leastIn")] == [3, "zoneA", 0, "zoneB"]
 
 
-def test_report_uses_the_same_words() -> None:
-    over = ConstraintSkew(FIELD, "zone", True, 2, 3, 0, 1, "a", "b")
-    assert spread_words(WorkloadSpread("shop", "Deployment", "web", {"a": 3}, (over,)))[1] == (
-        "skew 3 > maxSkew 1 now: a has 3, least is 0 in b (zone, DoNotSchedule)"
-    )
-    even = ConstraintSkew(FIELD, "zone", False, 2, 2, 1, 1, "a", "b")
-    assert spread_words(WorkloadSpread("shop", "Deployment", "web", {"a": 2, "b": 1}, (even,)))[1] == (
-        "skew 1 within maxSkew 1 now: a has 2, least is 1 in b (zone, ScheduleAnyway)"
-    )
+EVEN: Final = ConstraintSkew(FIELD, "zone", False, 2, 2, 1, 1, "a", "b")
+
+
+@pytest.mark.parametrize(
+    ("skew", "pods", "words"),
+    [
+        (
+            ConstraintSkew(FIELD, "zone", True, 2, 3, 0, 1, "a", "b"),
+            {"a": 3},
+            "skew 3 > maxSkew 1 now: a has 3, least is 0 in b (zone, DoNotSchedule)",
+        ),
+        (EVEN, {"a": 2, "b": 1}, "skew 1 within maxSkew 1 now: a has 2, least is 1 in b (zone, ScheduleAnyway)"),
+    ],
+)
+def test_report_uses_the_same_words(skew: ConstraintSkew, pods: dict[str, int], words: str) -> None:
+    assert spread_words(WorkloadSpread("shop", "Deployment", "web", pods, (skew,)))[1] == words
 
 
 def test_too_few_domains_are_reported() -> None:
     few = ConstraintSkew(FIELD, "zone", True, 2, 2, 0, 1, "a", None)
-    assert domain_words(few) == (
-        "a has 2, least counts as 0, because 2 domains are fewer than minDomains (zone, DoNotSchedule)"
-    )
+    counts = "least counts as 0, because 2 domains are fewer than minDomains"
+    assert domain_words(few) == f"a has 2, {counts} (zone, DoNotSchedule)"
 
 
 def explained(manifest: str, of: str, *more: str) -> str:
@@ -128,10 +133,6 @@ def test_term_with_slack_and_one_without_the_key() -> None:
     assert table.rows[0][-1].endswith("maxSkew 3 adds 2 (spec.topologySpreadConstraints[0])")
 
 
-def domain(name: str, pods: int, with_pod: int) -> SpreadDomain:
-    return SpreadDomain(name, pods, with_pod, fits=True, with_pod=with_pod)
-
-
 def test_place_names_uncounted_domains() -> None:
     page = said("place", "-f", str(SEEDS / "honor.yaml"), *snapshot("s1t.json"))
     assert "pod/mypod 0 zone, maxSkew 1 DoNotSchedule: zoneA 2, zoneB 2; not counted: zoneC" in page
@@ -139,19 +140,16 @@ def test_place_names_uncounted_domains() -> None:
 
 def test_place_shows_minimum_of_missing_domains() -> None:
     constraint = {"maxSkew": 2, "minDomains": 3, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
-    selector = {"labelSelector": {"matchLabels": {"app": "new"}}}
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "new", "labels": {"app": "new"}},
-        "spec": {"containers": [{"name": "c", "image": "x"}], "topologySpreadConstraints": [constraint | selector]},
-    }
+    spread = [constraint | {"labelSelector": {"matchLabels": {"app": "new"}}}]
+    pod = raw_pod("new", labels={"app": "new"}, topologySpreadConstraints=spread)
     ran = run("place", "-f", "-", "--replicas", "4", *snapshot("s1d.json"), stdin=json.dumps(pod))
     assert "pod/new 2 zone, maxSkew 2 DoNotSchedule, least 0: zone1 2, zone2 2" in " ".join(ran.out.split())
 
 
 def test_domain_table_explains_uncounted_pod_and_domains() -> None:
-    entry = ConstraintSpread(FIELD, "zone", 9, 0, (domain("a", 2, 2),), 1, 3, ("x", "y", "z"), 7, ())
+    entry = ConstraintSpread(
+        FIELD, "zone", 9, 0, (SpreadDomain("a", 2, 2, fits=True, with_pod=2),), 1, 3, ("x", "y", "z"), 7, ()
+    )
     lines = [row[-1] for row in spread_table([entry]).rows]
     assert lines == [
         f"zone, maxSkew 9, least 0, because of 1 domain where minDomains is 3 ({FIELD})",
@@ -177,12 +175,10 @@ def test_normalized_scores_show_old_and_new_formula() -> None:
 
 
 def test_scores_of_a_version_that_truncates(tmp_path: Path) -> None:
-    cluster = json.loads((SEEDS.parent / "field/unitsoft.json").read_text())
-    for one in cluster["items"]:
+    items = items_of(SEEDS.parent / "field/unitsoft.json")
+    for one in items:
         if one["kind"] == "Node":
             one["status"].setdefault("nodeInfo", {})["kubeletVersion"] = "v1.23.17"
-    file = tmp_path / "old.json"
-    file.write_text(json.dumps(cluster))
-    text = said("explain", "pod/p", "--snapshot", str(file), "-o", "wide")
+    text = said("explain", "pod/p", "--snapshot", write_list(tmp_path / "old.json", items), "-o", "wide")
     check_texts(text, ("the fewer pods the better; raw is cut", "node-a 100 x (12 + 5 - 7) / 12 = 83"))
     check_texts(text, "VolumeBinding and PodTopologySpread; more may differ", "before 1.24")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.kubectl_plugin.answers import check_texts, data, write_list
+from tests.kubectl_plugin.answers import check_texts, data, fine, write_list
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_node, raw_node_event, raw_pod
 
@@ -17,12 +17,6 @@ BEFORE: Final = "2026-11-23T06:30:00Z"
 MAINTENANCE: Final = {"key": "maintenance", "value": "x", "effect": "NoExecute", "timeAdded": "2026-11-23T07:29:30Z"}
 LONG: Final = MAINTENANCE | {"timeAdded": "2026-11-23T07:20:00Z"}
 NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute", "timeAdded": "2026-11-23T07:28:20Z"}
-
-
-def _page(*words: str) -> str:
-    ran = run(*words)
-    assert (ran.code, ran.err) == (0, "")
-    return " ".join(ran.out.split())
 
 
 def _tolerates(key: str, seconds: int | None) -> Mapping[str, Any]:
@@ -85,13 +79,13 @@ def test_T5_taint_eviction_shows_in_explain_node_and_report(
     taint: Mapping[str, str], ready: str, own: Sequence[Mapping[str, Any]], explained: str, node: str, tmp_path: Path
 ) -> None:
     file = _cluster(tmp_path, taint, ready, *own)
-    text = _page("explain", "pod/web", "--snapshot", file)
+    text = fine("explain", "pod/web", "--snapshot", file)
     assert explained in text
     assert text.index(explained) < text.index("Guaranteed")
-    drawn = _page("explain", "pod/web", "--timeline", "--snapshot", file)
+    drawn = fine("explain", "pod/web", "--timeline", "--snapshot", file)
     assert drawn.index(explained) < drawn.index("Deleted now: SIGTERM")
     for words in (("node", "n1"), ("explain", "node/n1")):
-        assert f"Its NoExecute taints {node}" in _page(*words, "--snapshot", file), words
+        assert f"Its NoExecute taints {node}" in fine(*words, "--snapshot", file), words
     page = tmp_path / "page.html"
     run("report", "-A", "--snapshot", file, "-o", str(page))
     assert "1 pod: deleted by a taint." in page.read_text()
@@ -99,10 +93,10 @@ def test_T5_taint_eviction_shows_in_explain_node_and_report(
 
 def test_T5_pod_tolerating_unready_node_stays(tmp_path: Path) -> None:
     file = _cluster(tmp_path, NOT_READY, "False", _tolerates("node.kubernetes.io/not-ready", None))
-    page = _page("explain", "pod/web", "--snapshot", file)
+    page = fine("explain", "pod/web", "--snapshot", file)
     assert "Its node n1 is not Ready since 07:28:20 UTC. It stays there: it tolerates" in page
-    assert "NoExecute taints delete" not in _page("node", "n1", "--snapshot", file)
-    partitions = _page("partitions", "--snapshot", file)
+    assert "NoExecute taints delete" not in fine("node", "n1", "--snapshot", file)
+    partitions = fine("partitions", "--snapshot", file)
     check_texts(partitions, ("All nodes answer. n1 is not Ready: its taints may delete pods.", "kubectl qos node n1"))
     verdict = data("partitions", "--snapshot", file)["verdict"]
     assert (verdict["code"], verdict["severity"]) == ("NodeNotReady", "trouble")
@@ -110,7 +104,7 @@ def test_T5_pod_tolerating_unready_node_stays(tmp_path: Path) -> None:
 
 def test_T5_pod_tolerating_taint_of_ready_node_is_fine(tmp_path: Path) -> None:
     file = _cluster(tmp_path, MAINTENANCE, "True", _tolerates("maintenance", None))
-    assert "on n1 Running and ready. Guaranteed:" in _page("explain", "pod/web", "--snapshot", file)
+    assert "on n1 Running and ready. Guaranteed:" in fine("explain", "pod/web", "--snapshot", file)
 
 
 @pytest.mark.parametrize(("seconds", "first"), [(120, "delete"), (None, "drain")])

@@ -98,8 +98,7 @@ def test_F3_answering_node_offers_no_member_removal(tmp_path: Path) -> None:
         if one["kind"] == "Node":
             ready = raw_condition("Ready", lastTransitionTime="2026-11-01T00:00:00Z")
             one["status"]["conditions"], one["spec"] = [ready], {}
-    page = _preview(tmp_path, items)
-    check_texts(page, "Not safe: its processes may outlive its object", "in the application")
+    check_texts(_preview(tmp_path, items), "Not safe: its processes may outlive its object", "in the application")
 
 
 def test_F3_single_member_cannot_be_removed(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any, Final
@@ -73,21 +72,20 @@ def required(**term: Any) -> Object:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
+def values(key: str, *values: str) -> Object:
+    return {"key": key, "operator": "In", "values": values}
+
+
+HOST: Final = "kubernetes.io/hostname"
 PINNED: Final = [
-    pytest.param(
-        {"nodeSelector": {"kubernetes.io/hostname": "rack-9"}}, "None of 2 nodes has kubernetes.io/hostname=rack-9."
-    ),
-    pytest.param(
-        {"affinity": required(matchFields=[{"key": "metadata.name", "operator": "In", "values": ["rack-9"]}])},
+    ({"nodeSelector": {HOST: "rack-9"}}, f"None of 2 nodes has {HOST}=rack-9."),
+    (
+        {"affinity": required(matchFields=[values("metadata.name", "rack-9")])},
         "None of 2 nodes has metadata.name=rack-9.",
     ),
-    pytest.param(
-        {
-            "affinity": required(
-                matchExpressions=[{"key": "kubernetes.io/hostname", "operator": "In", "values": ["rack-8", "rack-9"]}]
-            )
-        },
-        "None of 2 nodes has kubernetes.io/hostname=rack-8 or kubernetes.io/hostname=rack-9.",
+    (
+        {"affinity": required(matchExpressions=[values(HOST, "rack-8", "rack-9")])},
+        f"None of 2 nodes has {HOST}=rack-8 or {HOST}=rack-9.",
     ),
 ]
 
@@ -106,7 +104,7 @@ def test_known_node_name_is_not_the_cause(spec: Object, sentence: str, tmp_path:
 
 
 def test_unpinned_daemon_pod_has_no_own_node(tmp_path: Path) -> None:
-    pin = required(matchFields=[{"key": "metadata.name", "operator": "In", "values": ["rack-2"]}])
+    pin = required(matchFields=[values("metadata.name", "rack-2")])
     daemon = pending(affinity=pin, requests={"cpu": "9"}, metadata=owned("DaemonSet", "agent"))
     page = explained(tmp_path, node("rack-1"), node("rack-2"), node("rack-3"), daemon)
     assert "Of 3 nodes, 1 lacks cpu and 2 are not its node." in page
@@ -122,10 +120,9 @@ def test_daemon_pods_with_same_reason_are_grouped(tmp_path: Path) -> None:
     full = node("rack-2")
     full["status"]["allocatable"] = {**ROOM, "pods": "0"}
     daemons = raw_workload("DaemonSet", "agent", "shop", pod_spec=raw_pod(requests={"cpu": "9"})["spec"])
-    manifest, cluster = tmp_path / "agent.json", tmp_path / "cluster.json"
-    manifest.write_text(json.dumps(daemons))
-    cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node("rack-1"), full]}))
-    assert "rack-1 and rack-2 lack cpu." in said("place", "-f", str(manifest), "--snapshot", str(cluster))
+    manifest = write_list(tmp_path / "agent.json", [daemons])
+    cluster = write_list(tmp_path / "cluster.json", [node("rack-1"), full])
+    assert "rack-1 and rack-2 lack cpu." in said("place", "-f", manifest, "--snapshot", cluster)
 
 
 WRITERS: Final = [
@@ -397,7 +394,7 @@ def test_second_pod_of_a_claim_for_one_pod_needs_another_claim(tmp_path: Path) -
 @pytest.mark.parametrize("key", ["topology.kubernetes.io/zon", "acme.com/racks"])
 @pytest.mark.parametrize("by_affinity", [False, True])
 def test_mistyped_label_is_corrected_before_it_is_dropped(key: str, by_affinity: bool, tmp_path: Path) -> None:
-    term = required(matchExpressions=[{"key": key, "operator": "In", "values": ["a"]}])
+    term = required(matchExpressions=[values(key, "a")])
     spec = {"affinity": term} if by_affinity else {"nodeSelector": {key: "a"}}
     there = "acme.com/rack" if "acme" in key else ZONE
     page = explained(tmp_path, node("p", **{there: "a"}), node("q", **{there: "b"}), pending(**spec))
