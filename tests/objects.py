@@ -196,6 +196,21 @@ def on(node: Mapping[str, Any]) -> Mapping[str, str]:
     return {"kubernetes.io/hostname": node["metadata"]["name"]}
 
 
+def raw_object(
+    kind: str,
+    name: str,
+    namespace: str | None = None,
+    *,
+    api_version: str = "v1",
+    metadata: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> Object:
+    """An object of any kind, such as a Namespace, Service, claim, volume or Lease; ``spec`` has its fields."""
+    own = {"name": name, "namespace": namespace, **(metadata or {})}
+    return _object(kind, own, spec, status, api_version=api_version)
+
+
 def _object(
     kind: str,
     metadata: Mapping[str, Any],

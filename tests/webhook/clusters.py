@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
@@ -13,12 +13,13 @@ from cluster_io.source import Source
 from podrules.api.model.decode import from_object
 from podrules.api.model.workload import ConfigMap
 from podrules.pod.versions import NOTHING_STATED
-from podrules.qos_webhook.rules import PodRules, read_rules
+from podrules.qos_webhook.arguments import RuleOptions
+from tests.controlplane.client import Object
+from tests.objects import raw_object, raw_priority_class
 from webhook.cluster.cached import Caches, SpreadDefaults
 from webhook.cluster.view import Cluster
 from webhook.settings import ForceDeletion
 
-Object = dict[str, Any]
 NOW = datetime(2026, 11, 21, 3, 11, tzinfo=UTC)
 
 
@@ -35,29 +36,18 @@ class SilentSource:
     is_plain_list = False
     side_by_side = False
 
-    def get(self, *_: Any) -> NoReturn:
+    def get(self, *_: Any, **__: Any) -> NoReturn:
         """See `Source.get`."""
         raise Unreachable("the time for live reads is over")
 
-    def list(self, *_: Any, **__: Any) -> NoReturn:
-        """See `Source.list`."""
-        raise Unreachable("the time for live reads is over")
-
-    def names(self, *_: Any) -> NoReturn:
-        """See `Source.names`."""
-        raise Unreachable("the time for live reads is over")
-
-    def kubelet(self, *_: Any) -> NoReturn:
-        """See `Source.kubelet`."""
-        raise Unreachable("the time for live reads is over")
+    list = names = kubelet = get
 
 
 class _NoTransport:
-    def get(self, path: str, accept: str = "application/json") -> NoReturn:
-        raise Unreachable(f"{path}: {accept}: what is not in the caches does not come")
+    def get(self, path: str, *_: Any, **__: Any) -> NoReturn:
+        raise Unreachable(f"{path}: what is not in the caches does not come")
 
-    def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
-        raise Unreachable(f"{path}: {idle_timeout}: what is not in the caches does not come")
+    lines = get
 
 
 def make_cluster(
@@ -68,7 +58,7 @@ def make_cluster(
     write_system_defaults: bool = False,
     now: datetime = NOW,
     force_deletion: ForceDeletion | None = None,
-    options: PodRules | None = None,
+    options: RuleOptions | None = None,
     knows_clients: bool = True,
 ) -> Cluster:
     """A cluster as handlers see it.
@@ -84,8 +74,8 @@ def make_cluster(
         knows_clients: Whether the caller has shown a certificate.
     """
     objects = list(cached)
-    options = options or pod_rules()
-    caches = Caches.over(_NoTransport(), node_labels=options.lint.topology_keys)
+    options = options or RuleOptions()
+    caches = Caches.over(_NoTransport(), node_labels=options.lint_topology_keys)
     reflectors: list[Reflector[Any]] = [*caches]
     for reflector in reflectors:
         kind = reflector.kind
@@ -111,24 +101,22 @@ def make_cluster(
     )
 
 
-def pod_rules(**keys: Any) -> PodRules:
-    """Rules with these keys of the configuration file; by default an annotation can set constraints."""
-    return read_rules({"clusterDefaultConstraints": {"annotations": True}, **keys}, PodRules)
+def in_doubt(cluster: Cluster) -> Cluster:
+    """The same; the watch of PriorityClasses has been silent for a minute."""
+    cache = cluster._caches.priority_classes
+    assert cache.heard_at is not None
+    cache.heard_at -= 60
+    return cluster
 
 
 def make_namespace(name: str = "shop", **labels: str) -> Object:
     """A stored Namespace; underscores in a label's name stand for characters that Python's names cannot have."""
     marked = {f"kubectl-qos.io/{label.replace('_', '-')}": value for label, value in labels.items()}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": marked}}
+    return raw_object("Namespace", name, metadata={"labels": marked})
 
 
 def make_class(name: str, value: int, *, default: bool = False, policy: str = "PreemptLowerPriority") -> Object:
     """A stored PriorityClass."""
-    stored: Object = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name, "uid": f"uid-{name}"},
-        "value": value,
-        "preemptionPolicy": policy,
-    }
-    return stored | {"globalDefault": True} if default else stored
+    more = {"globalDefault": True} if default else {}
+    stored = raw_priority_class(name, value, preemptionPolicy=policy, **more)
+    return {**stored, "metadata": {"name": name, "uid": f"uid-{name}"}}

@@ -10,13 +10,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tests.objects import raw_container, raw_pod
+from tests.controlplane.client import Object
+from tests.objects import raw_container, raw_object, raw_pod
+from webhook.cluster.view import Cluster
+from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import Answer, encode_answer
-
-Object = dict[str, Any]
+from webhook.rules import mutate, validate
 
 _RESOURCES = {
     "Pod": ("", "v1", "pods"),
+    "Node": ("", "v1", "nodes"),
     "Deployment": ("apps", "v1", "deployments"),
     "ReplicaSet": ("apps", "v1", "replicasets"),
     "StatefulSet": ("apps", "v1", "statefulsets"),
@@ -81,9 +84,7 @@ def workload_object(kind: str, class_name: str | None, *, owner: Mapping[str, An
     metadata: Object = {"name": "web", "namespace": "shop", "uid": "0b5f"}
     if owner is not None:
         metadata["ownerReferences"] = [dict(owner)]
-    pod_spec: Object = {"containers": [{"name": "app", "image": "registry.example.com/app:1"}]}
-    if class_name is not None:
-        pod_spec["priorityClassName"] = class_name
+    pod_spec = raw_pod(priorityClassName=class_name)["spec"]
     spec: Object = {"template": {"metadata": {"labels": {"app": "web"}}, "spec": pod_spec}}
     if kind == "CronJob":
         spec = {"schedule": "@daily", "jobTemplate": {"spec": spec}}
@@ -93,12 +94,22 @@ def workload_object(kind: str, class_name: str | None, *, owner: Mapping[str, An
 
 def create_review(obj: Object, *, sub_resource: str = "", groups: tuple[str, ...] = ("system:authenticated",)) -> bytes:
     """The review of an object's creation; if its name is generated, the request has none either."""
-    return _review("CREATE", obj, None, sub_resource, groups)
+    return _change_review("CREATE", obj, None, sub_resource, groups)
 
 
 def update_review(obj: Object, *, old: Object | None = None, sub_resource: str = "") -> bytes:
     """The review of a change; the old object is the same when not given."""
-    return _review("UPDATE", obj, obj if old is None else old, sub_resource)
+    return _change_review("UPDATE", obj, obj if old is None else old, sub_resource, ("system:authenticated",))
+
+
+def mutated(pod: Object, cluster: Cluster) -> Answer:
+    """The answer of the mutating webhook to a pod's creation."""
+    return mutate(decode_review(create_review(pod)), cluster)
+
+
+def validated(review: bytes | Object, cluster: Cluster) -> Answer:
+    """The answer of the validating webhook to a review, or to an object's creation."""
+    return validate(decode_review(review if isinstance(review, bytes) else create_review(review)), cluster)
 
 
 def patched(obj: Object, answer: Answer) -> Object:
@@ -123,56 +134,69 @@ def said(answer: Answer) -> Answer:
     return replace(answer, forced=None, audit=())
 
 
-def _review(
-    operation: str,
-    obj: Object,
-    old: Object | None,
-    sub_resource: str,
-    groups: tuple[str, ...] = ("system:authenticated",),
+def _change_review(
+    operation: str, obj: Object, old: Object | None, sub_resource: str, groups: tuple[str, ...]
 ) -> bytes:
-    group, version, resource = _RESOURCES[obj["kind"]]
-    named: Object = {"name": obj["metadata"]["name"]} if "name" in obj["metadata"] else {}
+    kind, resource = _named(obj["kind"])
     below: Object = {"subResource": sub_resource, "requestSubResource": sub_resource} if sub_resource else {}
-    # In the API server's order: the identifying fields come before the objects.
-    request = {
-        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
-        "kind": {"group": group, "version": version, "kind": obj["kind"]},
-        "resource": {"group": group, "version": version, "resource": resource},
-        **below,
-        "requestKind": {"group": group, "version": version, "kind": obj["kind"]},
-        "requestResource": {"group": group, "version": version, "resource": resource},
-        **named,
-        "namespace": obj["metadata"]["namespace"],
-        "operation": operation,
-        "userInfo": {"username": "jane", "groups": list(groups)},
-        "object": obj,
-        "oldObject": old,
-        "dryRun": False,
-        "options": {"kind": f"{operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1"},
-    }
-    return json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}).encode()
+    below |= {"requestKind": kind, "requestResource": resource}
+    return _review(operation, kind, resource, obj["metadata"], obj, old, below=below, groups=groups)
 
 
 def eviction_review(name: str, namespace: str, options: Object | None, *, user: str = "jane") -> bytes:
     """The review of an eviction, which does not contain the pod."""
-    eviction: Object = {
-        "apiVersion": "policy/v1",
-        "kind": "Eviction",
-        "metadata": {"name": name, "namespace": namespace},
-    }
+    eviction = raw_object("Eviction", name, namespace, api_version="policy/v1")
+    kind, (_, resource) = {"group": "policy", "version": "v1", "kind": "Eviction"}, _named("Pod")
+    obj = eviction if options is None else eviction | {"deleteOptions": options}
+    below = {"subResource": "eviction"}
+    return _review("CREATE", kind, resource, eviction["metadata"], obj, None, below=below, user=user)
+
+
+def node_deletion_review(node: Object, *, user: str = "jane", groups: tuple[str, ...] = ()) -> bytes:
+    """The review of a Node's deletion."""
+    return _review("DELETE", *_named("Node"), node["metadata"], None, node, user=user, groups=groups)
+
+
+def delete_review(pod: Object, *, seconds: int | None = 0, user: str = "jane", groups: tuple[str, ...] = ()) -> bytes:
+    """The review of a pod's deletion."""
+    options = {"gracePeriodSeconds": seconds}
+    return _review("DELETE", *_named("Pod"), pod["metadata"], None, pod, user=user, groups=groups, options=options)
+
+
+def _named(kind: str) -> tuple[Object, Object]:
+    """A kind and its resource, as a review names them."""
+    group, version, resource = _RESOURCES[kind]
+    own = {"group": group, "version": version}
+    return {**own, "kind": kind}, {**own, "resource": resource}
+
+
+def _review(
+    operation: str,
+    kind: Object,
+    resource: Object,
+    metadata: Object,
+    obj: Object | None,
+    old: Object | None,
+    *,
+    below: Object | None = None,
+    user: str = "jane",
+    groups: tuple[str, ...] = (),
+    options: Object | None = None,
+) -> bytes:
+    named: Object = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
+    # In the API server's order: the identifying fields come before the objects.
     request = {
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
-        "kind": {"group": "policy", "version": "v1", "kind": "Eviction"},
-        "resource": {"group": "", "version": "v1", "resource": "pods"},
-        "subResource": "eviction",
-        "name": name,
-        "namespace": namespace,
-        "operation": "CREATE",
-        "userInfo": {"username": user, "groups": []},
-        "object": eviction if options is None else eviction | {"deleteOptions": options},
-        "oldObject": None,
+        "kind": kind,
+        "resource": resource,
+        **(below or {}),
+        **named,
+        "operation": operation,
+        "userInfo": {"username": user, "groups": list(groups)},
+        "object": obj,
+        "oldObject": old,
         "dryRun": False,
-        "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
+        "options": {"kind": f"{operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1", **(options or {})},
     }
     return json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}).encode()
 
@@ -180,43 +204,6 @@ def eviction_review(name: str, namespace: str, options: Object | None, *, user: 
 def in_a_dry_run(review: bytes) -> bytes:
     """A review of a request that changes nothing."""
     return review.replace(b'"dryRun": false', b'"dryRun": true')
-
-
-def node_deletion_review(node: Object, *, user: str = "jane", groups: tuple[str, ...] = ()) -> bytes:
-    """The review of a Node's deletion."""
-    request = {
-        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
-        "kind": {"group": "", "version": "v1", "kind": "Node"},
-        "resource": {"group": "", "version": "v1", "resource": "nodes"},
-        "name": node["metadata"]["name"],
-        "operation": "DELETE",
-        "userInfo": {"username": user, "groups": list(groups)},
-        "object": None,
-        "oldObject": node,
-        "dryRun": False,
-        "options": {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"},
-    }
-    return json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}).encode()
-
-
-def delete_review(
-    pod: dict[str, Any], *, seconds: int | None = 0, user: str = "jane", groups: tuple[str, ...] = ()
-) -> bytes:
-    """The review of a pod's deletion."""
-    request = {
-        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
-        "kind": {"group": "", "version": "v1", "kind": "Pod"},
-        "resource": {"group": "", "version": "v1", "resource": "pods"},
-        "name": pod["metadata"]["name"],
-        "namespace": pod["metadata"]["namespace"],
-        "operation": "DELETE",
-        "userInfo": {"username": user, "groups": list(groups)},
-        "object": None,
-        "oldObject": pod,
-        "dryRun": False,
-        "options": {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", "gracePeriodSeconds": seconds},
-    }
-    return json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}).encode()
 
 
 def leaves(entry: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
