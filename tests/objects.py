@@ -211,6 +211,30 @@ def raw_object(
     return _object(kind, own, spec, status, api_version=api_version)
 
 
+def raw_webhook(name: str, client: Mapping[str, str], reviewed: Mapping[str, Sequence[str]], **more: Any) -> Object:
+    """A webhook of a configuration.
+
+    Args:
+        name: Its name.
+        client: ``clientConfig``, such as its ``url``.
+        reviewed: The operations of each resource, which has its group, as in ``deployments.apps``.
+        more: More of its fields.
+    """
+    rules = [
+        {"apiGroups": [name.partition(".")[2]], "apiVersions": ["v1"], "resources": [name.partition(".")[0]]}
+        | {"operations": list(operations)}
+        for name, operations in reviewed.items()
+    ]
+    own = {"name": name, "clientConfig": client, "rules": rules}
+    return _named({**own, "admissionReviewVersions": ["v1"], "sideEffects": "None", **more})
+
+
+def raw_webhook_configuration(name: str, *webhooks: Mapping[str, Any], kind: str = "Mutating") -> Object:
+    """A MutatingWebhookConfiguration, or one of another kind."""
+    made = raw_object(f"{kind}WebhookConfiguration", name, api_version="admissionregistration.k8s.io/v1")
+    return {**made, "webhooks": _copy(webhooks)}
+
+
 def _object(
     kind: str,
     metadata: Mapping[str, Any],

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.controlplane.certificates import Authority, Credential
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.objects import raw_webhook, raw_webhook_configuration
 from tests.webhook.installation import TIMEOUT_SECONDS
 
 
@@ -47,25 +48,15 @@ def ask_for_pods_in(
         The configuration for this.
     """
     control_plane.create_namespace(namespace)
-    configuration: Object = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingWebhookConfiguration",
-        "metadata": {"name": namespace},
-        "webhooks": [
-            {
-                "name": "pods.example.com",
-                "clientConfig": {
-                    "url": f"https://127.0.0.1:{port}/mutate",
-                    "caBundle": base64.b64encode(files.authority.certificate).decode(),
-                },
-                "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}],
-                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
-                "admissionReviewVersions": ["v1"],
-                "sideEffects": "None",
-                "failurePolicy": "Fail",
-                "timeoutSeconds": timeout,
-            }
-        ],
-    }
+    bundle = base64.b64encode(files.authority.certificate).decode()
+    webhook = raw_webhook(
+        "pods.example.com",
+        {"url": f"https://127.0.0.1:{port}/mutate", "caBundle": bundle},
+        {"pods": ["CREATE"]},
+        namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+        failurePolicy="Fail",
+        timeoutSeconds=timeout,
+    )
+    configuration = raw_webhook_configuration(namespace, webhook)
     control_plane.apply([configuration])
     return configuration

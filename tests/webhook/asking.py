@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.objects import raw_pod
+from tests.controlplane.processes import stop_all
+from tests.objects import raw_object, raw_pod
 from tests.waiting import wait_for
+from tests.webhook.balancer import Balancer
+from tests.webhook.installation import Installation, Replica
 
 WORKLOADS = {
     "Deployment": ("apps/v1", "deployments.apps"),
@@ -36,9 +40,19 @@ class Asked:
         name = f"{self.name}-{suffix}"
         self.control_plane.create_namespace(name, {"asked": self.name, **(labels or {})})
         if annotations:
-            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            self.control_plane.api.patch(namespace, {"metadata": {"annotations": annotations}})
+            self.control_plane.api.patch(raw_object("Namespace", name), {"metadata": {"annotations": annotations}})
         return name
+
+    def tried(self, entry: Object) -> Object:
+        """An object as it would be stored; it is not."""
+        path = self.control_plane.api.path(entry["apiVersion"], entry["kind"], entry["metadata"].get("namespace"))
+        return self.control_plane.api.request("POST", path, entry, query={"dryRun": "All"})
+
+    def answers(self, pod: Object, is_filled_in: Callable[[Object], bool]) -> bool:
+        """Whether the API server calls both webhooks: one fills in a field of a pod, the other warns of no grace."""
+        made = self.tried({**pod, "spec": {**pod["spec"], "terminationGracePeriodSeconds": 0}})
+        warned = any("terminationGracePeriodSeconds: 0" in text for text in self.control_plane.api.warnings)
+        return warned and is_filled_in(made["spec"])
 
     def create(self, *objects: Object, check: bool = True) -> str:
         """The standard error of kubectl."""
@@ -68,13 +82,8 @@ class Asked:
     def limit(self, namespace: str, class_name: str, pods: int) -> None:
         """Make a ResourceQuota of pods of a class, named after it, and wait until it has counted."""
         scope = {"scopeName": "PriorityClass", "operator": "In", "values": [class_name]}
-        quota = {
-            "apiVersion": "v1",
-            "kind": "ResourceQuota",
-            "metadata": {"name": class_name, "namespace": namespace},
-            "spec": {"hard": {"pods": str(pods)}, "scopeSelector": {"matchExpressions": [scope]}},
-        }
-        self.control_plane.api.create(quota)
+        selected: Object = {"hard": {"pods": str(pods)}, "scopeSelector": {"matchExpressions": [scope]}}
+        self.control_plane.api.create(raw_object("ResourceQuota", class_name, namespace, **selected))
         wait_for(lambda: self.used(namespace, class_name) == "0", "the quota counts")
 
     def refuses_more(self, namespace: str, class_name: str) -> bool:
@@ -86,16 +95,14 @@ class Asked:
     def raise_limit(self, namespace: str, class_name: str, pods: int) -> None:
         """Allow more pods of a class after `limit` has allowed none, and wait until that is in effect."""
         wait_for(lambda: self.refuses_more(namespace, class_name), "the quota holds")
-        metadata = {"name": class_name, "namespace": namespace}
-        quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata}
+        quota = raw_object("ResourceQuota", class_name, namespace)
         self.control_plane.api.patch(quota, {"spec": {"hard": {"pods": str(pods)}}})
         wait_for(lambda: not self.refuses_more(namespace, class_name), "the limit is raised")
 
     def _refusal(self, pod: Object) -> str:
         """Why a pod would be refused; empty if it would not."""
-        path = self.control_plane.api.path("v1", "Pod", pod["metadata"]["namespace"])
         try:
-            self.control_plane.api.request("POST", path, pod, query={"dryRun": "All"})
+            self.tried(pod)
         except ApiError as error:
             return error.message
         return ""
@@ -107,13 +114,32 @@ class Asked:
         return used
 
 
-def make_pod(namespace: str, name: str = "web", **spec: Any) -> Object:
+@contextmanager
+def released(
+    installation: Installation, values: Callable[[int], Object], is_called: Callable[[], bool]
+) -> Iterator[tuple[Balancer, Replica]]:
+    """The chart, installed with the values for a port, and one replica that is called there, until the block ends."""
+    with Balancer() as balancer:
+        installation.install(values(balancer.port))
+        processes = []
+        try:
+            replica = installation.start_replica()
+            processes.append(replica.process)
+            balancer.add(replica.port)
+            wait_for(is_called, "the webhook is called")
+            yield balancer, replica
+        finally:
+            installation.uninstall()
+            stop_all(processes, timeout=2)
+
+
+def make_pod(namespace: str, name: str = "web", *, app: str = "web", **spec: Any) -> Object:
     """A pod labelled app=web."""
-    return raw_pod(name, namespace, labels={"app": "web"}, **{"schedulerName": "default-scheduler", **spec})
+    return raw_pod(name, namespace, labels={"app": app}, **{"schedulerName": "default-scheduler", **spec})
 
 
-def make_workload(kind: str, namespace: str, **pod_spec: Any) -> Object:
-    """A workload with pods labelled app=web; without replicas if its kind has them."""
+def make_workload(kind: str, namespace: str, *, replicas: int = 0, **pod_spec: Any) -> Object:
+    """A workload with pods labelled app=web; without replicas if its kind has them and none are given."""
     spec = raw_pod(**pod_spec)["spec"]
     template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
     inside: Object = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
@@ -128,7 +154,7 @@ def make_workload(kind: str, namespace: str, **pod_spec: Any) -> Object:
     if kind == "CronJob":
         inside = {"schedule": "0 3 * * *", "jobTemplate": {"spec": inside}}
     elif kind not in {"DaemonSet", "Job"}:
-        inside["replicas"] = 0
+        inside["replicas"] = replicas
     metadata = {"name": "web", "namespace": namespace}
     return {"apiVersion": WORKLOADS[kind][0], "kind": kind, "metadata": metadata, "spec": inside}
 
@@ -145,14 +171,9 @@ def path_of(kind: str) -> str:
     return "spec.jobTemplate.spec.template.spec" if kind == "CronJob" else "spec.template.spec"
 
 
-def make_service(namespace: str) -> Object:
+def make_service(namespace: str, app: str = "web") -> Object:
     """A Service of the pods labelled app=web."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "web", "namespace": namespace},
-        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]},
-    }
+    return raw_object("Service", app, namespace, selector={"app": app}, ports=[{"port": 80}])
 
 
 def with_labels(constraint: Object, labels: Mapping[str, str]) -> Object:

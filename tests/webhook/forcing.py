@@ -16,9 +16,9 @@ import pytest
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.processes import stop_all
-from tests.objects import raw_pod
+from tests.objects import raw_object, raw_pod
 from tests.waiting import wait_for
+from tests.webhook.asking import released
 from tests.webhook.balancer import Balancer
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
 
@@ -88,12 +88,8 @@ class People:
                 line = ["delete", "--raw", f"{pods}?gracePeriodSeconds=0{query}"]
             case "eviction":
                 line = ["create", "--raw", f"{pods}/{name}/eviction?{query.lstrip('&')}", "-f", "-"]
-                body = {
-                    "apiVersion": "policy/v1",
-                    "kind": "Eviction",
-                    "metadata": {"name": name, "namespace": namespace},
-                    "deleteOptions": {"gracePeriodSeconds": 0},
-                }
+                eviction = raw_object("Eviction", name, namespace, api_version="policy/v1")
+                body = {**eviction, "deleteOptions": {"gracePeriodSeconds": 0}}
             case "drain":
                 line = ["drain", node, "--grace-period=0", "--force", "--timeout=45s", *flags]
             case "node":
@@ -132,6 +128,11 @@ class People:
         """Whether a path has completed: a Node's pods are deleted later, by garbage collection."""
         return not self.has_node(pod["spec"]["nodeName"]) if path == "node" else self.pod(pod) is None
 
+    def is_called(self) -> bool:
+        """Whether the webhook warns about a pod."""
+        probe = make_pod("probe", "default", "", terminationGracePeriodSeconds=0)
+        return bool(warnings(self.kubectl("create", "--dry-run=server", "-f", "-", body=probe)))
+
     def is_untouched(self, pod: Mapping[str, Any]) -> bool:
         """Whether a pod still runs as before, on its node."""
         stored = self.pod(pod)
@@ -149,11 +150,6 @@ class Cluster(People):
         super().__init__(control_plane)
         self.replica = replica
         self._balancer = balancer
-
-    def is_called(self) -> bool:
-        """Whether the webhook warns about a pod."""
-        probe = make_pod("probe", "default", "", terminationGracePeriodSeconds=0)
-        return bool(warnings(self.kubectl("create", "--dry-run=server", "-f", "-", body=probe)))
 
     @contextmanager
     def without_webhook(self) -> Iterator[None]:
@@ -193,19 +189,13 @@ def serving(
     """The chart, installed with these values, and one replica that is called, until the block ends."""
     control_plane.create_namespace(namespace)
     installation = Installation(control_plane, helm, folder, namespace=namespace)
-    with Balancer() as balancer:
-        installation.install(chart_values(balancer.port, ZONE, forceDeletion=dict(force_deletion), **values))
-        replica = None
-        try:
-            replica = installation.start_replica()
-            balancer.add(replica.port)
-            cluster = Cluster(control_plane, balancer, replica)
-            wait_for(cluster.is_called, "the webhook is called")
-            yield cluster
-        finally:
-            installation.uninstall()
-            if replica is not None:
-                stop_all([replica.process], timeout=2)
+    people = People(control_plane)
+    with released(
+        installation,
+        lambda port: chart_values(port, ZONE, forceDeletion=dict(force_deletion), **values),
+        people.is_called,
+    ) as (balancer, replica):
+        yield Cluster(control_plane, balancer, replica)
 
 
 def undrained(node: str) -> str:

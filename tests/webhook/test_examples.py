@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,11 +14,9 @@ import yaml
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.processes import stop_all
 from tests.golden import check
 from tests.objects import raw_pod, raw_priority_class
-from tests.waiting import wait_for
-from tests.webhook.balancer import Balancer
+from tests.webhook.asking import Asked, make_pod, make_service, make_workload, released
 from tests.webhook.installation import Installation
 from tests.webhook.pages import typed
 
@@ -36,32 +35,22 @@ def _pod(name: str, **spec: Any) -> Object:
 
 
 def _deployment(name: str, **spec: Any) -> Object:
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": raw_pod(**spec)["spec"]}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name},
-        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template},
-    }
+    return {**make_workload("Deployment", "", replicas=1, **spec), "metadata": {"name": name}}
 
 
+MISTYPED: Final[Object] = {
+    "maxSkew": 1,
+    "topologyKey": "topology.kubernetes.io/zoen",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "wbe"}},
+}
 MANIFESTS: Final[dict[str, Object]] = {
     "web.yaml": _pod("web"),
     "high.yaml": _pod("high", priorityClassName="shop-high"),
     "cache.yaml": _pod("cache", **BOUND, terminationGracePeriodSeconds=0),
     "queue.yaml": _pod("queue", **BOUND),
     "high-deployment.yaml": _deployment("high", priorityClassName="shop-high"),
-    "mistyped-deployment.yaml": _deployment(
-        "mistyped",
-        topologySpreadConstraints=[
-            {
-                "maxSkew": 1,
-                "topologyKey": "topology.kubernetes.io/zoen",
-                "whenUnsatisfiable": "DoNotSchedule",
-                "labelSelector": {"matchLabels": {"app": "wbe"}},
-            }
-        ],
-    ),
+    "mistyped-deployment.yaml": _deployment("mistyped", topologySpreadConstraints=[MISTYPED]),
 }
 
 
@@ -83,37 +72,16 @@ def cluster(
         running.apply([raw_priority_class("shop-low", 10), raw_priority_class("shop-high", 1000)])
         running.create_node("node-1", labels={"topology.kubernetes.io/zone": "a"})
         running.apply(namespaces)
-        running.apply([_service(name) for name in named])
+        running.apply([make_service(name) for name in named])
         installation = Installation(running, helm, tmp_path_factory.mktemp("helm"), namespace="qos-system")
-        with Balancer() as balancer:
-            installation.install(
-                {**values, "webhook": {"url": f"https://127.0.0.1:{balancer.port}", "timeoutSeconds": 30}}
-            )
-            replica = installation.start_replica()
-            balancer.add(replica.port)
-            try:
-                wait_for(lambda: _is_called(running), "the webhook is called")
-                yield running
-            finally:
-                stop_all([replica.process], timeout=2)
-
-
-def _service(namespace: str) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "web", "namespace": namespace},
-        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]},
-    }
-
-
-def _is_called(running: ControlPlane) -> bool:
-    path = running.api.path("v1", "Pod", "shop")
-    probe = _pod("probe", terminationGracePeriodSeconds=0)
-    pod = running.api.request("POST", path, probe, query={"dryRun": "All"})
-    # Both kinds of webhooks: one fills in the class, the other warns of the grace.
-    warned = any("terminationGracePeriodSeconds: 0" in text for text in running.api.warnings)
-    return bool(pod["spec"]["priority"] == 10) and warned
+        is_called = partial(Asked(running, "").answers, make_pod("shop"), lambda spec: spec["priority"] == 10)
+        webhook = {"timeoutSeconds": 30}
+        with released(
+            installation,
+            lambda port: {**values, "webhook": {**webhook, "url": f"https://127.0.0.1:{port}"}},
+            is_called,
+        ):
+            yield running
 
 
 def test_A_pages_show_what_their_values_do(cluster: ControlPlane) -> None:

@@ -22,8 +22,9 @@ from typing import Any, TypeVar
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
-from tests.objects import raw_pod
+from tests.objects import raw_object, raw_webhook, raw_webhook_configuration
 from tests.waiting import again_if_late, wait_for
+from tests.webhook.asking import Asked, make_pod, make_service
 from tests.webhook.balancer import Balancer
 from tests.webhook.certificates.moved_time import MovedTime
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
@@ -87,6 +88,7 @@ class Fleet:
         )
         self._webhook = {"failurePolicy": "Fail", **(webhook or {})}
         self.replicas: list[Replica] = []
+        self._tried = Asked(control_plane, namespace).tried
         self._clients: dict[threading.Thread, int] = {}
         """The clients of `unnoticed`, with the number of their connections."""
 
@@ -109,9 +111,7 @@ class Fleet:
         """Install the chart; nothing runs yet."""
         self.control_plane.create_namespace(self.release_namespace)
         # Default constraints are for pods of a Service.
-        service = {"selector": {"app": "web"}, "ports": [{"port": 80}]}
-        metadata = {"name": "web", "namespace": self.namespace}
-        self.control_plane.apply([{"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": service}])
+        self.control_plane.apply([make_service(self.namespace)])
         self.installation.install(self._values(certificate))
 
     def upgrade(self, **certificate: Any) -> None:
@@ -121,20 +121,15 @@ class Fleet:
     def _values(self, certificate: Object) -> Object:
         values = chart_values(self.balancer.port, ZONE, certificate=certificate)
         values["drainSeconds"] = 0
-        values["webhook"] |= {
-            **self._webhook,
-            "namespaceMatchExpressions": [
-                {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [self.namespace]}
-            ],
-        }
+        own = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [self.namespace]}
+        values["webhook"] |= {**self._webhook, "namespaceMatchExpressions": [own]}
         return values
 
     def remove(self) -> None:
         """Stop the replicas and uninstall the release."""
         stop_all([replica.process for replica in self.replicas], timeout=2)
         assert "not deleted" not in self.installation.uninstall()
-        namespace: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.release_namespace}}
-        self.api.delete(namespace)
+        self.api.delete(raw_object("Namespace", self.release_namespace))
 
     def start(self, *more: str) -> Replica:
         """Start a replica and wait until it is ready."""
@@ -232,13 +227,8 @@ class Fleet:
             )
 
     def _is_refused(self, mark: str) -> bool:
-        found: Object = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": mark, "namespace": self.namespace, "labels": {"mark": mark}},
-        }
         try:
-            self.api.request("POST", self.api.path("v1", "ConfigMap", self.namespace), found, query={"dryRun": "All"})
+            self._tried(raw_object("ConfigMap", mark, self.namespace, metadata={"labels": {"mark": mark}}))
         except ApiError as error:
             return mark in error.message
         return False
@@ -287,28 +277,26 @@ class Fleet:
 
     def spoil(self, **data: bytes | None) -> None:
         """Replace the Secret's data: underscores stand for dots."""
-        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": self._metadata}
         encoded = {
             name.replace("_", "."): base64.b64encode(value).decode() if value is not None else None
             for name, value in data.items()
         }
-        self.api.patch(secret, {"data": encoded})
+        self.api.patch(self._named("Secret"), {"data": encoded})
 
     def empty_secret(self) -> None:
         """Remove all data from the Secret."""
-        self.api.patch({"apiVersion": "v1", "kind": "Secret", "metadata": self._metadata}, {"data": None})
+        self.api.patch(self._named("Secret"), {"data": None})
 
     def delete_secret(self) -> None:
         """Delete the Secret."""
-        self.api.delete({"apiVersion": "v1", "kind": "Secret", "metadata": self._metadata})
+        self.api.delete(self._named("Secret"))
 
     def delete_lease(self) -> None:
         """Delete the Lease."""
-        self.api.delete({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": self._metadata})
+        self.api.delete(self._named("Lease", "coordination.k8s.io/v1"))
 
-    @property
-    def _metadata(self) -> Object:
-        return {"name": self.name, "namespace": self.release_namespace}
+    def _named(self, kind: str, api_version: str = "v1") -> Object:
+        return raw_object(kind, self.name, self.release_namespace, api_version=api_version)
 
     def configurations(self) -> list[Object]:
         """Both webhook configurations."""
@@ -325,10 +313,8 @@ class Fleet:
     def wipe_bundles(self) -> None:
         """Remove caBundle from each webhook, with the necessary permissions."""
         for found in self.configurations():
-            steps = [
-                {"op": "remove", "path": f"/webhooks/{number}/clientConfig/caBundle"}
-                for number in range(len(found["webhooks"]))
-            ]
+            numbers = range(len(found["webhooks"]))
+            steps = [{"op": "remove", "path": f"/webhooks/{number}/clientConfig/caBundle"} for number in numbers]
             path = self.api.path(ADMISSION, found["kind"], None, self.configuration)
             self.api.request("PATCH", path, json.dumps(steps).encode(), content_type="application/json-patch+json")
 
@@ -351,10 +337,8 @@ class Fleet:
 
     def refusal(self) -> str:
         """Why a pod is refused now, or that it is not patched; empty if neither."""
-        pod = raw_pod("web", self.namespace, labels={"app": "web"})
-        path = self.api.path("v1", "Pod", self.namespace)
         try:
-            made = patiently(lambda: self.api.request("POST", path, pod, query={"dryRun": "All"}))
+            made = patiently(lambda: self._tried(make_pod(self.namespace)))
         except ApiError as error:
             return error.message
         return "" if made["spec"].get("topologySpreadConstraints") else "it is not patched"
@@ -431,14 +415,7 @@ def _served(port: int, bundle: bytes) -> bytes:
 
 def _mark(name: str) -> Object:
     """A configuration that refuses every ConfigMap with this label, because its webhook is unreachable."""
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}
-    webhook = {
-        "name": f"{name}.example.com",
-        "clientConfig": {"url": "https://127.0.0.1:1/"},
-        "rules": [rule],
-        "objectSelector": {"matchLabels": {"mark": name}},
-        "admissionReviewVersions": ["v1"],
-        "sideEffects": "None",
-        "failurePolicy": "Fail",
-    }
-    return {"apiVersion": ADMISSION, "kind": KINDS[0], "metadata": {"name": name}, "webhooks": [webhook]}
+    reviewed, selector = {"configmaps": ["CREATE"]}, {"matchLabels": {"mark": name}}
+    more: Object = {"objectSelector": selector, "failurePolicy": "Fail"}
+    client = {"url": "https://127.0.0.1:1/"}
+    return raw_webhook_configuration(name, raw_webhook(f"{name}.example.com", client, reviewed, **more))

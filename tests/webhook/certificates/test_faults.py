@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from podrules.qos_webhook.rules import ObjectRef
-from tests.controlplane.client import Object
+from podrules.qos_webhook.arguments import ObjectRef
 from tests.controlplane.control_plane import ControlPlane
+from tests.objects import raw_object, raw_webhook, raw_webhook_configuration
 from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.certificates.fleet import ADMISSION, Fleet, patiently
@@ -46,7 +46,7 @@ def installed(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.
             yield fleet
         finally:
             fleet.remove()
-            control_plane.api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            control_plane.api.delete(raw_object("Namespace", name))
 
 
 @pytest.fixture
@@ -183,21 +183,13 @@ def test_A_foreign_configurations_are_never_touched(running: Fleet) -> None:
     """Neither one with another name that calls the same host, nor an entry in our own that calls another host."""
     api, (ours, _) = running.api, running.configurations()
     bundle = ours["webhooks"][0]["clientConfig"]["caBundle"]
-    entry: Object = {
-        "name": "foreign.example.com",
-        "clientConfig": {"url": "https://foreign.example.com/mutate", "caBundle": bundle},
-        "rules": [{"apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["x"], "operations": ["CREATE"]}],
-        "admissionReviewVersions": ["v1"],
-        "sideEffects": "None",
-    }
-    same_host = {**entry, "clientConfig": ours["webhooks"][0]["clientConfig"]}
+    reviewed = {"x.example.com": ["CREATE"]}
+    client = {"url": "https://foreign.example.com/mutate", "caBundle": bundle}
+    entry = raw_webhook("foreign.example.com", client, reviewed)
+    same_host = raw_webhook("same-host.example.com", ours["webhooks"][0]["clientConfig"], reviewed)
     name = f"foreign-{running.release_namespace}"
-    foreign: Object = {
-        "apiVersion": ADMISSION,
-        "kind": ours["kind"],
-        "metadata": {"name": name},
-        "webhooks": [entry, {**same_host, "name": "same-host.example.com"}],
-    }
+    foreign = raw_webhook_configuration(name, entry, same_host)
+    assert foreign["kind"] == ours["kind"]
     stored = api.create(foreign)
     path = api.path(ADMISSION, ours["kind"], None, running.configuration)
     strategic = "application/strategic-merge-patch+json"

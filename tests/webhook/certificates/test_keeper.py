@@ -11,6 +11,7 @@ import pytest
 from podrules.qos_webhook.rules import ObjectRef
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.objects import raw_object, raw_webhook, raw_webhook_configuration
 from tests.waiting import wait_for
 from tests.webhook.certificates.fleet import ADMISSION
 from tests.webhook.certificates.keepers import LIFETIME, Keeping
@@ -30,23 +31,11 @@ class Place:
         self._api = control_plane.api
         self.namespace = namespace
         self.elapsed = MovedTime()
-        rule = {"apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["x"], "operations": ["CREATE"]}
-        webhook = {
-            "name": "pods.mutate.example.com",
-            "clientConfig": {"url": "https://127.0.0.1:1/"},
-            "rules": [rule],
-            "admissionReviewVersions": ["v1"],
-            "sideEffects": "None",
-        }
-        self.configuration: Object = {
-            "apiVersion": ADMISSION,
-            "kind": "MutatingWebhookConfiguration",
-            "metadata": {"name": f"keeper-{namespace}"},
-            "webhooks": [webhook],
-        }
-
-        self._metadata = {"name": "tls", "namespace": namespace}
-        self._lease: Object = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": self._metadata}
+        client = {"url": "https://127.0.0.1:1/"}
+        webhook = raw_webhook("pods.mutate.example.com", client, {"x.example.com": ["CREATE"]})
+        self.configuration = raw_webhook_configuration(f"keeper-{namespace}", webhook)
+        self._secret = raw_object("Secret", "tls", namespace)
+        self._lease = raw_object("Lease", "tls", namespace, api_version="coordination.k8s.io/v1")
         self._api.apply([self._secret, self._lease])
 
     def keeping(self) -> Keeping:
@@ -76,13 +65,12 @@ class Place:
 
     def wipe_bundle(self) -> None:
         """Remove caBundle from the webhook."""
-        found = self._api.get(ADMISSION, self.configuration["kind"], self.configuration["metadata"]["name"])
+        found = self._configured()
         found["webhooks"][0]["clientConfig"].pop("caBundle")
         self._api.patch(found, {"webhooks": found["webhooks"]})
 
-    @property
-    def _secret(self) -> Object:
-        return {"apiVersion": "v1", "kind": "Secret", "metadata": self._metadata}
+    def _configured(self) -> Object:
+        return self._api.get(ADMISSION, self.configuration["kind"], self.configuration["metadata"]["name"])
 
     @property
     def secret(self) -> dict[str, bytes]:
@@ -99,8 +87,7 @@ class Place:
     def published(self) -> dict[str, bytes]:
         """The data of the Secret if its authorities are published, otherwise empty."""
         secret = self.secret
-        found = self._api.get(ADMISSION, self.configuration["kind"], self.configuration["metadata"]["name"])
-        bundle = base64.b64decode(found["webhooks"][0]["clientConfig"].get("caBundle", ""))
+        bundle = base64.b64decode(self._configured()["webhooks"][0]["clientConfig"].get("caBundle", ""))
         return secret if secret.get("ca.crt") == bundle else {}
 
     def staged(self) -> dict[str, bytes]:

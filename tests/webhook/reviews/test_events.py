@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from cluster_io.errors import Unreachable
 from cluster_io.live.responses import ChangeAnswer
 from podrules.api.model.base import ObjectMeta
+from tests.controlplane.client import Object
 from tests.marked import TESTS
 from tests.waiting import wait_for
 from tests.webhook.clusters import make_cluster
 from tests.webhook.review_objects import (
-    Object,
     delete_review,
     eviction_review,
     in_a_dry_run,

@@ -13,7 +13,7 @@ import os
 import re
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.demo import as_written
 from tests.golden import check
-from tests.objects import raw_pod, raw_service_account
+from tests.objects import raw_pod, raw_service_account, raw_webhook, raw_webhook_configuration
 from tests.waiting import wait_for
 from webhook.demo.__main__ import main
 from webhook.serving.app import create_app
@@ -135,39 +135,17 @@ def recorder(demo_api_server: ControlPlane, demo_backend: Backend, tmp_path: Pat
     recorder = Recorder(app.test_client(), tmp_path)
     bundle = base64.b64encode(recorder.bundle).decode()
 
-    def configuration(kind: str, path: str, rules: list[Object]) -> Object:
-        return {
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": kind,
-            "metadata": {"name": "recorder"},
-            "webhooks": [
-                {
-                    # A refusal names the entry; the chart has one for each kind of request.
-                    "name": "force-delete.kubectl-qos.io",
-                    "clientConfig": {"url": recorder.url(path), "caBundle": bundle},
-                    "rules": rules,
-                    "admissionReviewVersions": ["v1"],
-                    "sideEffects": "None",
-                    "failurePolicy": "Fail",
-                    "timeoutSeconds": 30,
-                }
-            ],
-        }
+    def configuration(kind: str, path: str, reviewed: Mapping[str, Sequence[str]]) -> Object:
+        # A refusal names the entry; the chart has one for each kind of request.
+        client = {"url": recorder.url(path), "caBundle": bundle}
+        own: Object = {"failurePolicy": "Fail", "timeoutSeconds": 30}
+        webhook = raw_webhook("force-delete.kubectl-qos.io", client, reviewed, **own)
+        return raw_webhook_configuration("recorder", webhook, kind=kind)
 
-    def rule(group: str, resource: str, *operations: str) -> Object:
-        return {"apiGroups": [group], "apiVersions": ["v1"], "resources": [resource], "operations": list(operations)}
-
+    validated = {"pods": ["CREATE", "DELETE"], "nodes": ["DELETE"], "deployments.apps": ["CREATE"]}
     configurations = [
-        configuration("MutatingWebhookConfiguration", "/mutate", [rule("", "pods", "CREATE")]),
-        configuration(
-            "ValidatingWebhookConfiguration",
-            "/validate",
-            [
-                rule("", "pods", "CREATE", "DELETE"),
-                rule("", "nodes", "DELETE"),
-                rule("apps", "deployments", "CREATE"),
-            ],
-        ),
+        configuration("Mutating", "/mutate", {"pods": ["CREATE"]}),
+        configuration("Validating", "/validate", validated),
     ]
     demo_api_server.apply(configurations)
     api = demo_api_server.api
@@ -217,9 +195,8 @@ def _record(control_plane: ControlPlane, recorder: Recorder) -> list[Object]:
         if command.line.startswith("kubectl delete pod db-1"):
             # As in the demo: its node is silent, and it was deleted before.
             control_plane.kubectl("delete", "pod", "db-1", "-n", "shop", "--wait=false")
-        recorder.calls.clear()
-        recorder.warnings.clear()
-        recorder.denials.clear()
+        for kept in (recorder.calls, recorder.warnings, recorder.denials):
+            kept.clear()
         arguments = command.line.split()[1:]
         text = None
         if command.manifest is not None:

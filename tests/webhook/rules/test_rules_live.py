@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.processes import stop_all
 from tests.e2e.access import robot
 from tests.e2e.plugin import InProcess, KeptConnection
 from tests.kubectl_plugin.running import run
@@ -25,17 +25,20 @@ from tests.webhook.asking import (
     make_workload,
     path_of,
     priority_of,
+    released,
     template_of,
     with_labels,
 )
-from tests.webhook.balancer import Balancer
 from tests.webhook.installation import ZONE, Installation, chart_values
 
 pytestmark = pytest.mark.controlplane
 
+DEFAULT_CLASS = "kubectl-qos.io/default-priority-class"
+PREEMPT = "PreemptLowerPriority"
 RACK = {"maxSkew": 2, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}
 HOST = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
-USUAL_VALUES = {
+MISSING = "namespace usual-gone: its default class is not given: no PriorityClass with name rules-gone was found"
+USUAL_VALUES: Object = {
     "priorityClasses": {
         "defaults": {"usual-configured": "rules-low", "usual-gone": "rules-gone"},
         "allowed": {"usual-limited*": ["rules-low", "rules-never"], "usual-limited-free": ["*"]},
@@ -64,76 +67,56 @@ def classes(control_plane: ControlPlane) -> Iterator[None]:
         yield
 
 
-def _installed(
-    control_plane: ControlPlane, helm: Path, folder: Path, name: str, values: Callable[[int], Object]
-) -> Iterator[Asked]:
-    """The chart, for namespaces with its label, and a running replica."""
-    namespace = f"{name}-system"
-    control_plane.create_namespace(namespace)
-    installation = Installation(control_plane, helm, folder, namespace=namespace, release=name)
-    asked = Asked(control_plane, name)
-    probe = make_pod(
-        asked.namespace("probe", labels={"kubectl-qos.io/default-priority-class": "rules-low"}),
-        "probe",
-        terminationGracePeriodSeconds=0,
-    )
-    with Balancer() as balancer:
-        given = values(balancer.port)
-        given["webhook"]["namespaceMatchExpressions"] = [{"key": "asked", "operator": "In", "values": [name]}]
-        installation.install(given)
-        replica = installation.start_replica()
-        balancer.add(replica.port)
+@pytest.fixture(scope="module")
+def install(
+    control_plane: ControlPlane, helm: Path, classes: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str, Callable[[int], Object]], Asked]]:
+    """Install the chart for namespaces with its label, and start a replica."""
+    with ExitStack() as stack:
 
-        def answers() -> bool:
-            path = control_plane.api.path("v1", "Pod", probe["metadata"]["namespace"])
-            made = control_plane.api.request("POST", path, probe, query={"dryRun": "All"})
-            # Both kinds of webhooks: one fills in the class, the other warns of the grace.
-            warned = any("terminationGracePeriodSeconds: 0" in text for text in control_plane.api.warnings)
-            return bool(made["spec"]["priority"] == 10) and warned
+        def install(name: str, values: Callable[[int], Object]) -> Asked:
+            def given(port: int) -> Object:
+                found = values(port)
+                matched = {"key": "asked", "operator": "In", "values": [name]}
+                return {**found, "webhook": {**found["webhook"], "namespaceMatchExpressions": [matched]}}
 
-        try:
-            wait_for(answers, "the webhook is called")
-            yield asked
-        finally:
-            installation.uninstall()
-            stop_all([replica.process], timeout=2)
+            control_plane.create_namespace(f"{name}-system")
+            folder = tmp_path_factory.mktemp(name)
+            installation = Installation(control_plane, helm, folder, namespace=f"{name}-system", release=name)
+            asked = Asked(control_plane, name)
+            probe = make_pod(asked.namespace("probe", labels={DEFAULT_CLASS: "rules-low"}), "probe")
+            is_called = partial(asked.answers, probe, lambda spec: spec["priority"] == 10)
+            stack.enter_context(released(installation, given, is_called))
+            return asked
+
+        yield install
 
 
 @pytest.fixture(scope="module")
-def usual(control_plane: ControlPlane, helm: Path, classes: None, tmp_path_factory: Any) -> Iterator[Asked]:
+def usual(install: Callable[..., Asked]) -> Asked:
     """With rules for namespaces, and defaults of type List."""
     zone = {**ZONE, "matchLabelKeys": ["pod-template-hash"]}
-    yield from _installed(
-        control_plane, helm, tmp_path_factory.mktemp("usual"), "usual",
-        lambda port: chart_values(
-            port, zone, **{
-                **USUAL_VALUES,
-                "clusterDefaultConstraints": {
-                    **chart_values(port, zone)["clusterDefaultConstraints"],
-                    "namespaces": {"usual-racks*": [RACK], "usual-plain*": []},
-                },
-            },
-        ),
-    )  # fmt: skip
+
+    def values(port: int) -> Object:
+        given = chart_values(port, zone, **USUAL_VALUES)
+        given["clusterDefaultConstraints"]["namespaces"] = {"usual-racks*": [RACK], "usual-plain*": []}
+        return given
+
+    return install("usual", values)
 
 
 @pytest.fixture(scope="module")
-def strict(control_plane: ControlPlane, helm: Path, classes: None, tmp_path_factory: Any) -> Iterator[Asked]:
+def strict(install: Callable[..., Asked]) -> Asked:
     """Templates are refused, defaults are reported, those of type System are written, without the hash."""
     constraints = {"writeSystemDefaults": True, "leaveOutTemplateHash": True}
-    yield from _installed(
-        control_plane, helm, tmp_path_factory.mktemp("strict"), "strict",
-        lambda port: {**chart_values(port), **STRICT_VALUES, "clusterDefaultConstraints": constraints},
-    )  # fmt: skip
+    own = {**STRICT_VALUES, "clusterDefaultConstraints": constraints}
+    return install("strict", lambda port: {**chart_values(port), **own})
 
 
 @pytest.fixture(scope="module")
-def lenient(control_plane: ControlPlane, helm: Path, classes: None, tmp_path_factory: Any) -> Iterator[Asked]:
+def lenient(install: Callable[..., Asked]) -> Asked:
     """Classes that are not allowed cause only warnings."""
-    yield from _installed(
-        control_plane, helm, tmp_path_factory.mktemp("lenient"), "lenient",
-        lambda port: {**chart_values(port), **LENIENT_VALUES},
-    )  # fmt: skip
+    return install("lenient", lambda port: {**chart_values(port), **LENIENT_VALUES})
 
 
 @pytest.fixture(scope="module")
@@ -146,40 +129,38 @@ def qos(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -
 # The class of pods that name none
 
 
-def test_P1_label_of_the_namespace_gives_the_default_class(usual: Asked) -> None:
-    pod = make_pod(usual.namespace("labelled", labels={"kubectl-qos.io/default-priority-class": "rules-low"}))
-    assert usual.create(pod) == ""
-    assert priority_of(usual.stored(pod)) == ("rules-low", 10, "PreemptLowerPriority")
-
-
-def test_P2_default_class_brings_its_preemption_policy(usual: Asked) -> None:
-    pod = make_pod(usual.namespace("never", labels={"kubectl-qos.io/default-priority-class": "rules-never"}))
-    usual.create(pod)
-    assert priority_of(usual.stored(pod)) == ("rules-never", 20, "Never")
+@pytest.mark.parametrize(
+    ("name", "label", "said", "expected"),
+    [
+        ("labelled", "rules-low", "", ("rules-low", 10, PREEMPT)),
+        ("never", "rules-never", "", ("rules-never", 20, "Never")),
+        ("gone", None, f"Warning: {MISSING}\n", (None, 0, PREEMPT)),
+    ],
+)
+def test_P1_label_of_the_namespace_gives_the_default_class(
+    usual: Asked, name: str, label: str | None, said: str, expected: tuple[str | None, int, str]
+) -> None:
+    pod = make_pod(usual.namespace(name, labels={DEFAULT_CLASS: label} if label else {}))
+    assert usual.create(pod) == said
+    assert priority_of(usual.stored(pod)) == expected
 
 
 def test_P1_default_class_comes_from_configuration_or_label(usual: Asked) -> None:
     namespace = usual.namespace("configured")
     pod, named = make_pod(namespace), make_pod(namespace, "named", priorityClassName="rules-high")
     usual.create(pod, named)
-    assert priority_of(usual.stored(pod)) == ("rules-low", 10, "PreemptLowerPriority")
-    assert priority_of(usual.stored(named)) == ("rules-high", 1000, "PreemptLowerPriority")
+    assert priority_of(usual.stored(pod)) == ("rules-low", 10, PREEMPT)
+    assert priority_of(usual.stored(named)) == ("rules-high", 1000, PREEMPT)
 
-    usual.control_plane.kubectl("label", "namespace", namespace, "kubectl-qos.io/default-priority-class=rules-never")
-    path = usual.control_plane.api.path("v1", "Pod", namespace)
-
-    def follows_the_label() -> bool:
-        made = usual.control_plane.api.request("POST", path, make_pod(namespace, "next"), query={"dryRun": "All"})
-        return priority_of(made["spec"]) == ("rules-never", 20, "Never")
-
-    wait_for(follows_the_label, "the label is seen")
+    usual.control_plane.kubectl("label", "namespace", namespace, f"{DEFAULT_CLASS}=rules-never")
+    following = make_pod(namespace, "next")
+    expected = ("rules-never", 20, "Never")
+    wait_for(lambda: priority_of(usual.tried(following)["spec"]) == expected, "the label is seen")
 
 
 def test_P1_default_class_of_a_controllers_pods(usual: Asked) -> None:
-    namespace = usual.namespace("owned", labels={"kubectl-qos.io/default-priority-class": "rules-low"})
-    workload = make_workload("Deployment", namespace)
-    workload["spec"]["replicas"] = 1
-    usual.create(workload)
+    namespace = usual.namespace("owned", labels={DEFAULT_CLASS: "rules-low"})
+    usual.create(make_workload("Deployment", namespace, replicas=1))
     assert [priority_of(pod["spec"])[:2] for pod in usual.pods_of(namespace)] == [("rules-low", 10)]
 
 
@@ -188,11 +169,9 @@ def global_default(control_plane: ControlPlane) -> Iterator[str]:
     """A global default, for a time as short as possible: it is shared."""
     made = raw_priority_class("rules-global", 5, globalDefault=True)
     control_plane.apply([made])
-    path = control_plane.api.path("v1", "Pod", "default")
 
     def priority() -> int:
-        pod = make_pod("default", "probe")
-        found: int = control_plane.api.request("POST", path, pod, query={"dryRun": "All"})["spec"]["priority"]
+        found: int = Asked(control_plane, "").tried(make_pod("default", "probe"))["spec"]["priority"]
         return found
 
     wait_for(lambda: priority() == 5, "the API server uses the global default")
@@ -202,46 +181,22 @@ def global_default(control_plane: ControlPlane) -> Iterator[str]:
 
 
 def test_P1_default_of_the_namespace_comes_before_the_global_one(usual: Asked, global_default: str) -> None:
-    labelled = usual.namespace("before", labels={"kubectl-qos.io/default-priority-class": "rules-low"})
+    labelled = usual.namespace("before", labels={DEFAULT_CLASS: "rules-low"})
     other = usual.namespace("other")
-    pods = (
-        make_pod(labelled),
-        make_pod(labelled, "named", priorityClassName=global_default),
-        make_pod(other),
-    )
-    path = usual.control_plane.api.path("v1", "Pod", labelled)
-
-    def known() -> bool:
-        made = usual.control_plane.api.request("POST", path, pods[0], query={"dryRun": "All"})
-        return priority_of(made["spec"])[0] == "rules-low"
-
+    first, named = make_pod(labelled), make_pod(labelled, "named", priorityClassName=global_default)
+    pods = (first, named, make_pod(other))
     # Until the webhook knows the new global default, it takes it for the author's choice.
-    wait_for(known, "the webhook knows the global default")
+    wait_for(lambda: priority_of(usual.tried(first)["spec"])[0] == "rules-low", "the webhook knows the global default")
     usual.create(*pods)
-    assert [priority_of(usual.stored(pod))[:2] for pod in pods] == [
-        ("rules-low", 10),
-        (global_default, 5),
-        (global_default, 5),
-    ]
-
-
-def test_P1_missing_default_class_only_warns(usual: Asked) -> None:
-    pod = make_pod(usual.namespace("gone"))
-    assert usual.create(pod) == (
-        "Warning: namespace usual-gone: its default class is not given: "
-        "no PriorityClass with name rules-gone was found\n"
-    )
-    assert priority_of(usual.stored(pod)) == (None, 0, "PreemptLowerPriority")
+    stored = [priority_of(usual.stored(pod))[:2] for pod in pods]
+    assert stored == [("rules-low", 10), (global_default, 5), (global_default, 5)]
 
 
 def test_P1_new_class_is_set(usual: Asked) -> None:
     for number in range(5):
         made = raw_priority_class(f"rules-new-{number}", 30 + number)
         usual.control_plane.apply([made])
-        namespace = usual.namespace(
-            f"new-{number}", labels={"kubectl-qos.io/default-priority-class": f"rules-new-{number}"}
-        )
-        pod = make_pod(namespace)
+        pod = make_pod(usual.namespace(f"new-{number}", labels={DEFAULT_CLASS: f"rules-new-{number}"}))
         assert usual.create(pod) == ""
         assert priority_of(usual.stored(pod))[:2] == (f"rules-new-{number}", 30 + number)
         usual.control_plane.api.delete(made)
@@ -282,16 +237,15 @@ def test_P1_most_specific_list_counts(usual: Asked) -> None:
 
 
 def test_P1_label_cannot_name_a_class_that_is_not_allowed(usual: Asked) -> None:
-    pod = make_pod(usual.namespace("limited-label", labels={"kubectl-qos.io/default-priority-class": "rules-high"}))
+    pod = make_pod(usual.namespace("limited-label", labels={DEFAULT_CLASS: "rules-high"}))
     usual.create(pod)
-    assert priority_of(usual.stored(pod)) == (None, 0, "PreemptLowerPriority")
+    assert priority_of(usual.stored(pod)) == (None, 0, PREEMPT)
 
 
 def test_P1_pods_of_a_template_with_warning_are_refused(usual: Asked) -> None:
     """The warning is correct: the ReplicaSet creates no pod, and reports why."""
     namespace = usual.namespace("limited-owned")
-    workload = make_workload("Deployment", namespace, priorityClassName="rules-high")
-    workload["spec"]["replicas"] = 1
+    workload = make_workload("Deployment", namespace, replicas=1, priorityClassName="rules-high")
     assert usual.create(workload) == (
         "Warning: spec.template.spec.priorityClassName: PriorityClass rules-high is not allowed in namespace "
         "usual-limited-owned (allowed: rules-low, rules-never), its pods will be refused\n"
@@ -310,7 +264,7 @@ def test_P1_pods_of_a_template_with_warning_are_refused(usual: Asked) -> None:
 
 
 def test_P1_quota_counts_the_class_that_was_filled_in(usual: Asked) -> None:
-    namespace = usual.namespace("quota", labels={"kubectl-qos.io/default-priority-class": "rules-low"})
+    namespace = usual.namespace("quota", labels={DEFAULT_CLASS: "rules-low"})
     for name in ("rules-low", "rules-high"):
         usual.limit(namespace, name, 0)
     usual.raise_limit(namespace, "rules-low", 1)
@@ -386,20 +340,16 @@ def test_P1_stored_template_can_be_scaled_changed_and_deleted(strict: Asked) -> 
     control_plane.api.delete(made)
     template_of(workload)["spec"]["containers"][0]["image"] = "y"
 
-    def said() -> str:
-        return strict.apply(workload)
-
-    assert "no PriorityClass with name rules-passing" in wait_for(said, "the class is forgotten")
+    said = wait_for(lambda: strict.apply(workload), "the class is forgotten")
+    assert "no PriorityClass with name rules-passing" in said
     control_plane.kubectl("scale", "deployment", "web", "-n", namespace, "--replicas=1")
     control_plane.kubectl("delete", "deployment", "web", "-n", namespace, "--wait=false")
-    control_plane.kubectl(
-        "patch", "deployment", "web", "-n", namespace, "--type=merge", "-p", '{"metadata": {"finalizers": null}}'
-    )
+    unkept = '{"metadata": {"finalizers": null}}'
+    control_plane.kubectl("patch", "deployment", "web", "-n", namespace, "--type=merge", "-p", unkept)
 
 
 def test_P1_template_without_a_class_is_judged_by_its_default(strict: Asked, global_default: str) -> None:
     workload = make_workload("Deployment", strict.namespace("limited"))
-
     said = wait_for(lambda: _dry_run(strict, workload, check=False), "the webhook knows the global default")
     assert f"PriorityClass {global_default} is not allowed in namespace strict-limited (allowed: rules-low)" in said
 
@@ -410,9 +360,7 @@ def test_P1_template_without_a_class_is_judged_by_its_default(strict: Asked, glo
 def test_S4_match_label_keys_of_a_default_are_not_written(usual: Asked) -> None:
     """The selector contains pod-template-hash already, and the API server accepts no key in both."""
     namespace = usual.namespace("keys")
-    workload = make_workload("Deployment", namespace)
-    workload["spec"]["replicas"] = 1
-    usual.create(workload)
+    usual.create(make_workload("Deployment", namespace, replicas=1))
     (pod,) = usual.pods_of(namespace)
     labels = pod["metadata"]["labels"]
     assert {*labels} == {"app", "pod-template-hash"}
@@ -425,8 +373,7 @@ def test_S4_match_label_keys_of_a_default_are_not_written(usual: Asked) -> None:
 
 def test_S4_system_defaults_are_written_without_template_hash(strict: Asked) -> None:
     namespace = strict.namespace("revisions")
-    workload = make_workload("Deployment", namespace)
-    workload["spec"]["replicas"] = 1
+    workload = make_workload("Deployment", namespace, replicas=1)
     strict.create(workload)
     strict.pods_of(namespace)
     template_of(workload)["spec"]["containers"][0]["image"] = "y"
@@ -453,10 +400,8 @@ def test_S4_configuration_sets_constraints_of_a_namespace(usual: Asked) -> None:
 
 def _eventually(asked: Asked, namespace: str, expected: Object | None, warning: str = "") -> bool:
     """Whether a new pod of the namespace gets this constraint, with this warning."""
-    api = asked.control_plane.api
-    made = api.request("POST", api.path("v1", "Pod", namespace), make_pod(namespace, "next"), query={"dryRun": "All"})
-    found = made["spec"].get("topologySpreadConstraints")
-    warned = not warning or any(text.startswith(warning) for text in api.warnings)
+    found = asked.tried(make_pod(namespace, "next"))["spec"].get("topologySpreadConstraints")
+    warned = not warning or any(text.startswith(warning) for text in asked.control_plane.api.warnings)
     return warned and found == (None if expected is None else [with_labels(expected, {"app": "web"})])
 
 
@@ -468,10 +413,7 @@ def test_S4_annotation_takes_precedence_and_label_disables(usual: Asked) -> None
 
     usual.control_plane.kubectl("annotate", "namespace", namespace, "--overwrite", f'{annotation}=[{{"maxSkew": 0}}]')
     warning = f"namespace {namespace}: annotation {annotation} is ignored: defaultConstraints[0].maxSkew"
-    wait_for(
-        lambda: _eventually(usual, namespace, ZONE, warning),
-        "the mistake is reported, and the cluster's defaults count",
-    )
+    wait_for(lambda: _eventually(usual, namespace, ZONE, warning), "a report, and the cluster's defaults")
 
     usual.control_plane.kubectl("label", "namespace", namespace, "kubectl-qos.io/topology-spread=disabled")
     wait_for(lambda: _eventually(usual, namespace, None), "the label is seen")
@@ -482,16 +424,14 @@ def test_S4_annotation_takes_precedence_and_label_disables(usual: Asked) -> None
 
 def _dry_run(asked: Asked, entry: Object, *, check: bool = True) -> str:
     """The standard error of kubectl about an object that is not stored."""
-    api = asked.control_plane.api
     refusal = ""
     try:
-        path = api.path(entry["apiVersion"], entry["kind"], entry["metadata"]["namespace"])
-        api.request("POST", path, entry, query={"dryRun": "All"})
+        asked.tried(entry)
     except ApiError as error:
         if check:
             raise
         refusal = f"Error from server: {error.message}\n"
-    return "".join(f"Warning: {text}\n" for text in api.warnings) + refusal
+    return "".join(f"Warning: {text}\n" for text in asked.control_plane.api.warnings) + refusal
 
 
 def _said(asked: Asked, entry: Object, expected: str) -> None:
@@ -500,9 +440,8 @@ def _said(asked: Asked, entry: Object, expected: str) -> None:
 
 
 def test_A_filled_in_defaults_are_reported_only_if_configured(usual: Asked, strict: Asked) -> None:
-    class_of_its_own = {"kubectl-qos.io/default-priority-class": "rules-low"}
     for asked in (usual, strict):
-        asked.create(make_service(asked.namespace("reported", labels=class_of_its_own)))
+        asked.create(make_service(asked.namespace("reported", labels={DEFAULT_CLASS: "rules-low"})))
     expected = (
         "Warning: spec.priorityClassName: rules-low (priority 10, PreemptLowerPriority) is filled in, "
         "the default of strict-reported\n"
@@ -542,10 +481,7 @@ def test_A_constraint_with_unknown_key_warns(usual: Asked, strict: Asked, make_n
         )
         pod = make_pod("usual-probe", priorityClassName="rules-low", topologySpreadConstraints=own)
 
-        def is_reported(pod: Object = pod, words: str = words) -> bool:
-            return _dry_run(usual, pod).startswith(words)
-
-        wait_for(is_reported, "the node is seen, and that none has the label")
+        wait_for(lambda: _dry_run(usual, pod).startswith(words), "the node is seen, and its labels")  # noqa: B023
         said = _dry_run(strict, make_pod("strict-probe", priorityClassName="rules-low", topologySpreadConstraints=own))
         assert said == ""
 
@@ -584,11 +520,10 @@ def _predicted(report: Object, name: str = "planned-web") -> Object:
 
 @pytest.mark.parametrize("name", ["racks-foretold", "plain-label", "foretold", "configured-x"])
 def test_S4_explain_predicts_what_is_written(usual: Asked, qos: InProcess, tmp_path: Path, name: str) -> None:
-    label = {} if name == "racks-foretold" else {"kubectl-qos.io/default-priority-class": "rules-never"}
+    label = {} if name == "racks-foretold" else {DEFAULT_CLASS: "rules-never"}
     namespace = usual.namespace(name, labels=label)
     usual.create(make_service(namespace))
-    workload = make_workload("Deployment", namespace)
-    workload["spec"]["replicas"] = 1
+    workload = make_workload("Deployment", namespace, replicas=1)
     file = tmp_path / "web.json"
     file.write_text(json.dumps(workload))
     before = qos.json("-f", file)
@@ -614,7 +549,7 @@ def test_P1_explain_predicts_what_is_refused(usual: Asked, lenient: Asked, qos: 
 
 
 def test_P1_explain_names_missing_permissions(usual: Asked, qos: InProcess, tmp_path: Path) -> None:
-    namespace = usual.namespace("unread", labels={"kubectl-qos.io/default-priority-class": "rules-low"})
+    namespace = usual.namespace("unread", labels={DEFAULT_CLASS: "rules-low"})
     user = robot(usual.control_plane, namespace)
     file = tmp_path / "pod.json"
     file.write_text(json.dumps(make_pod(namespace)))
@@ -624,7 +559,7 @@ def test_P1_explain_names_missing_permissions(usual: Asked, qos: InProcess, tmp_
 
 
 def test_P1_snapshot_keeps_what_explain_predicts(usual: Asked, qos: InProcess, tmp_path: Path) -> None:
-    namespace = usual.namespace("captured", labels={"kubectl-qos.io/default-priority-class": "rules-low"})
+    namespace = usual.namespace("captured", labels={DEFAULT_CLASS: "rules-low"})
     usual.create(make_service(namespace), make_workload("Deployment", namespace))
     live = qos.json("deployment/web", "-n", namespace)["template"]["webhook"]
     file = str(tmp_path / "cluster.qos")

@@ -7,19 +7,27 @@ from typing import Any
 
 import pytest
 
-from podrules.qos_webhook.rules import PodRules
+from podrules.qos_webhook.arguments import RuleOptions
+from tests.controlplane.client import Object
 from tests.objects import raw_node
-from tests.webhook.clusters import make_cluster, pod_rules
-from tests.webhook.review_objects import controlled_by, create_review, pod_object, said, update_review, workload_object
-from webhook.reviews.admission_review import decode_review
+from tests.webhook.clusters import make_cluster
+from tests.webhook.review_objects import (
+    controlled_by,
+    create_review,
+    pod_object,
+    said,
+    update_review,
+    validated,
+    workload_object,
+)
 from webhook.reviews.response import ALLOWED, Answer, encode_answer
-from webhook.rules import validate
 
-Object = dict[str, Any]
 ZONE = "topology.kubernetes.io/zone"
 LABELS = {"app": "web", "tier": "front"}
-KEYS = pod_rules(lint={"topologyKeys": True})
-COUNTED = "it is not counted, and copies of it may all go to one place"
+KEYS = RuleOptions(lint_topology_keys=True)
+MISSES = "does not match the pod's own labels: it is not counted, and copies of it may all go to one place"
+NO_SELECTOR = ": without labelSelector it counts no pods, so it spreads nothing"
+NOT_IN = {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["front", "back"]}]}
 
 
 def constraint(selector: Any = None, key: str = ZONE, *, when: str = "DoNotSchedule", **more: Any) -> Object:
@@ -31,14 +39,12 @@ def labels(**matched: str) -> Object:
     return {"matchLabels": matched}
 
 
-def node(name: str, *keys: str) -> Object:
-    return raw_node(name, dict.fromkeys(keys, "x"))
-
-
-def warnings(*constraints: Object, nodes: tuple[Object, ...] = (), options: PodRules | None = None) -> tuple[str, ...]:
+def warnings(
+    *constraints: Object, nodes: tuple[Object, ...] = (), options: RuleOptions | None = None
+) -> tuple[str, ...]:
     """The warnings for a new pod, without the field that all of them begin with."""
     pod = pod_object(name="web", labels=LABELS, topologySpreadConstraints=list(constraints))
-    answer = validate(decode_review(create_review(pod)), make_cluster(nodes, options=options))
+    answer = validated(pod, make_cluster(nodes, options=options or RuleOptions()))
     assert answer.allowed
     return tuple(text.removeprefix("spec.topologySpreadConstraints") for text in answer.warnings)
 
@@ -47,28 +53,16 @@ def warnings(*constraints: Object, nodes: tuple[Object, ...] = (), options: PodR
     ("selector", "more", "said"),
     [
         pytest.param(labels(app="web"), {}, "", id="it matches"),
-        pytest.param(
-            labels(app="wbe"), {}, f".labelSelector: app=wbe does not match the pod's own labels: {COUNTED}", id="typo"
-        ),
-        pytest.param(
-            {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["front", "back"]}]},
-            {},
-            f".labelSelector: tier notin (back,front) does not match the pod's own labels: {COUNTED}",
-            id="an expression",
-        ),
+        pytest.param(labels(app="wbe"), {}, f".labelSelector: app=wbe {MISSES}", id="typo"),
+        pytest.param(NOT_IN, {}, f".labelSelector: tier notin (back,front) {MISSES}", id="an expression"),
         pytest.param(
             labels(app="web", **{"pod-template-hash": "1"}),
             {},
-            f".labelSelector: pod-template-hash=1 does not match the pod's own labels: {COUNTED}",
+            f".labelSelector: pod-template-hash=1 {MISSES}",
             id="a hash that the pod does not have",
         ),
-        pytest.param(None, {}, ": without labelSelector it counts no pods, so it spreads nothing", id="none"),
-        pytest.param(
-            None,
-            {"matchLabelKeys": ["app"]},
-            ": without labelSelector it counts no pods, so it spreads nothing",
-            id="none, whatever the keys",
-        ),
+        pytest.param(None, {}, NO_SELECTOR, id="none"),
+        pytest.param(None, {"matchLabelKeys": ["app"]}, NO_SELECTOR, id="none, whatever the keys"),
         pytest.param({}, {}, ".labelSelector: an empty one counts no pods, so it spreads nothing", id="empty"),
         pytest.param({}, {"matchLabelKeys": ["app"]}, "", id="empty, with keys: they take the pod's values"),
         pytest.param(labels(app="web"), {"matchLabelKeys": ["gone"]}, "", id="a key that the pod does not have"),
@@ -78,7 +72,7 @@ def warnings(*constraints: Object, nodes: tuple[Object, ...] = (), options: PodR
 def test_A_selector_of_the_author(selector: Any, more: Object, said: str) -> None:
     given = constraint(selector, **more)
     assert warnings(given) == ((f"[0]{said}",) if said else ())
-    assert warnings(given, options=pod_rules(lint={"spreadSelectors": False})) == ()
+    assert warnings(given, options=RuleOptions(lint_selectors=False)) == ()
 
 
 def test_A_every_constraint_is_checked() -> None:
@@ -87,33 +81,30 @@ def test_A_every_constraint_is_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "given", "said"),
+    ("keys", "when", "said"),
     [
-        pytest.param((node("a"), node("b", ZONE)), constraint(labels(app="web")), "", id="one node has it"),
+        pytest.param(("", ZONE), "DoNotSchedule", "", id="one node has it"),
         pytest.param(
-            (node("a", "topology.kubernetes.io/zoen"),),
-            constraint(labels(app="web")),
+            ("topology.kubernetes.io/zoen",),
+            "DoNotSchedule",
             f"no node has label {ZONE}: the pod fits nowhere; did you mean topology.kubernetes.io/zoen?",
             id="no node has it",
         ),
-        pytest.param(
-            (node("a", "x"),),
-            constraint(labels(app="web"), when="ScheduleAnyway"),
-            f"no node has label {ZONE}: it spreads over nothing",
-            id="and it is no condition",
-        ),
-        pytest.param((), constraint(labels(app="web")), "", id="there are no nodes"),
-        pytest.param((node("a"),), constraint(labels(app="web")), "", id="nodes without any labels"),
+        pytest.param(("x",), "ScheduleAnyway", f"no node has label {ZONE}: it spreads over nothing", id="no condition"),
+        pytest.param((), "DoNotSchedule", "", id="there are no nodes"),
+        pytest.param(("",), "DoNotSchedule", "", id="nodes without any labels"),
     ],
 )
-def test_A_topology_key_that_no_node_has(nodes: tuple[Object, ...], given: Object, said: str) -> None:
+def test_A_topology_key_that_no_node_has(keys: tuple[str, ...], when: str, said: str) -> None:
+    nodes = tuple(raw_node(f"node-{number}", {key: "x"} if key else {}) for number, key in enumerate(keys))
+    given = constraint(labels(app="web"), when=when)
     assert warnings(given, nodes=nodes, options=KEYS) == ((f"[0].topologyKey: {said}",) if said else ())
     assert warnings(given, nodes=nodes) == ()
 
 
 def test_A_ten_problems_are_listed_and_the_others_counted() -> None:
     wrong = [constraint(labels(app=f"x{number}"), f"key-{number}") for number in range(95)]
-    said = warnings(*wrong, nodes=(node("a", "key-x"),), options=KEYS)
+    said = warnings(*wrong, nodes=(raw_node("a", {"key-x": "x"}),), options=KEYS)
     assert len(said) == 11
     assert said[-1] == ": and 180 more"
     assert sum("did you mean" in text for text in said) == 3
@@ -129,7 +120,7 @@ def test_A_only_the_first_hundred_constraints_are_checked() -> None:
 def test_A_unread_constraints_cause_a_warning() -> None:
     """A megabyte of them, each wrong twice."""
     wrong = [constraint(None, f"topology.kubernetes.io/zo{number}") for number in range(12_000)]
-    (said,) = warnings(*wrong, nodes=(node("a", ZONE),), options=KEYS)
+    (said,) = warnings(*wrong, nodes=(raw_node("a", {ZONE: "x"}),), options=KEYS)
     assert said == ": not checked: they or the labels have more than 5000 values"
 
 
@@ -157,14 +148,14 @@ def test_A_templates_are_checked(kind: str, review: Any) -> None:
     path = "spec.jobTemplate.spec.template.spec" if kind == "CronJob" else "spec.template.spec"
     workload = _with(workload_object(kind, None), constraint(labels(app="wbe")))
     place = f"{path}.topologySpreadConstraints[0].labelSelector"
-    warning = f"{place}: app=wbe does not match the pod's own labels: {COUNTED}"
-    assert said(validate(decode_review(review(workload)), make_cluster())) == Answer(warnings=(warning,))
+    answer = validated(review(workload), make_cluster())
+    assert said(answer) == Answer(warnings=(f"{place}: app=wbe {MISSES}",))
 
 
 def test_A_labels_that_controllers_add_are_taken_to_match() -> None:
     added = {"matchExpressions": [{"key": "controller-revision-hash", "operator": "Exists"}]}
     workload = _with(workload_object("StatefulSet", None), constraint(added))
-    assert validate(decode_review(create_review(workload)), make_cluster()) == ALLOWED
+    assert validated(workload, make_cluster()) == ALLOWED
 
 
 def test_A_objects_of_controllers_are_ignored() -> None:
@@ -173,4 +164,4 @@ def test_A_objects_of_controllers_are_ignored() -> None:
     pod = pod_object(name="web", labels=LABELS, owner=controlled_by(owner), topologySpreadConstraints=wrong)
     owned = _with(workload_object("ReplicaSet", None, owner=controlled_by(workload_object("Deployment", None))), *wrong)
     for entry in (pod, owned):
-        assert validate(decode_review(create_review(entry)), make_cluster()) == ALLOWED
+        assert validated(entry, make_cluster()) == ALLOWED

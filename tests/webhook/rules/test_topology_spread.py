@@ -13,17 +13,18 @@ import pytest
 from cluster_io.demo import demo_objects
 from podrules.api.model.decode import from_object
 from podrules.api.model.workload import ConfigMap
-from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION, OPT_OUT_LABEL
-from podrules.qos_webhook.rules import PodRules
-from tests.webhook.clusters import SilentSource, make_cluster, pod_rules
-from tests.webhook.review_objects import controlled_by, create_review, patched, pod_object, update_review
+from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleOptions, read_constraints
+from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION
+from tests.controlplane.client import Object
+from tests.objects import raw_object
+from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
+from tests.webhook.review_objects import controlled_by, create_review, mutated, patched, pod_object, update_review
 from webhook.cluster.cached import SpreadDefaults
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import ALLOWED
 from webhook.rules import mutate
 
-Object = dict[str, Any]
 ANYWAY = "ScheduleAnyway"
 CONFIG = """\
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -53,25 +54,17 @@ profiles:
 LABELS = {"app": "web", "pod-template-hash": "5f6c"}
 
 
-def make_namespace(name: str = "shop", **labels: str) -> Object:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-
-
-def make_service(selector: Mapping[str, str] | None, *, namespace: str = "shop") -> Object:
-    spec = {"selector": selector} if selector is not None else {}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": namespace}, "spec": spec}
+def make_service(selector: Mapping[str, str] | None, namespace: str = "shop") -> Object:
+    return raw_object("Service", "web", namespace, selector=selector)
 
 
 def make_owner(kind: str, selector: Mapping[str, Any], *, uid: str = "1") -> Object:
-    return {
-        "apiVersion": "v1" if kind == "ReplicationController" else "apps/v1",
-        "kind": kind,
-        "metadata": {"name": "web-5f6c", "namespace": "shop", "uid": uid},
-        "spec": {"selector": dict(selector)},
-    }
+    api_version = "v1" if kind == "ReplicationController" else "apps/v1"
+    return raw_object(kind, "web-5f6c", "shop", api_version=api_version, metadata={"uid": uid}, selector=selector)
 
 
-REPLICA_SET = make_owner("ReplicaSet", {"matchLabels": LABELS})
+OF_REVISION, OF_APP = {"matchLabels": LABELS}, {"matchLabels": {"app": "web"}}
+REPLICA_SET = make_owner("ReplicaSet", OF_REVISION)
 SERVICE = make_service({"app": "web"})
 
 
@@ -82,8 +75,8 @@ def make_owned(owner: Mapping[str, Any] | None = REPLICA_SET, **spec: Any) -> Ob
 
 def _constraints(pod: Object, cluster: Cluster) -> Any:
     """The admitted pod; a second mutation changes nothing."""
-    after = patched(pod, mutate(decode_review(create_review(pod)), cluster))
-    assert mutate(decode_review(create_review(after)), cluster) == ALLOWED
+    after = patched(pod, mutated(pod, cluster))
+    assert mutated(after, cluster) == ALLOWED
     given = after["spec"].pop("topologySpreadConstraints", None)
     assert after["spec"] == {key: value for key, value in pod["spec"].items() if key != "topologySpreadConstraints"}
     return given
@@ -99,64 +92,38 @@ def _term(key: str, operator: str, *values: str) -> Object:
     return {"key": key, "operator": operator} | ({"values": list(values)} if values else {})
 
 
+BY_REVISION = by_zone(OF_REVISION)
+EXPRESSIONS = {"matchExpressions": [_term("app", "In", "web", "api"), _term("canary", "DoesNotExist")]}
+
+
 @pytest.mark.parametrize(
-    ("objects", "owner", "selector"),
+    ("objects", "selector"),
     [
-        pytest.param([REPLICA_SET], REPLICA_SET, {"matchLabels": LABELS}, id="a ReplicaSet"),
-        pytest.param([SERVICE], None, {"matchLabels": {"app": "web"}}, id="a Service alone"),
-        pytest.param([SERVICE, REPLICA_SET], REPLICA_SET, {"matchLabels": LABELS}, id="a Service and a ReplicaSet"),
-        pytest.param(
-            [make_owner("StatefulSet", {"matchLabels": {"app": "web"}})],
-            make_owner("StatefulSet", {}),
-            {"matchLabels": {"app": "web"}},
-            id="a StatefulSet",
-        ),
-        pytest.param(
-            [make_owner("ReplicationController", {"app": "web"})],
-            make_owner("ReplicationController", {}),
-            {"matchLabels": {"app": "web"}},
-            id="a ReplicationController",
-        ),
-        pytest.param(
-            [
-                make_owner(
-                    "ReplicaSet",
-                    {"matchExpressions": [_term("app", "In", "web", "api"), _term("canary", "DoesNotExist")]},
-                )
-            ],
-            REPLICA_SET,
-            {"matchExpressions": [_term("app", "In", "web", "api"), _term("canary", "DoesNotExist")]},
-            id="a ReplicaSet with expressions",
-        ),
+        pytest.param([REPLICA_SET], OF_REVISION, id="a ReplicaSet"),
+        pytest.param([SERVICE], OF_APP, id="a Service alone"),
+        pytest.param([SERVICE, REPLICA_SET], OF_REVISION, id="a Service and a ReplicaSet"),
+        pytest.param([make_owner("StatefulSet", OF_APP)], OF_APP, id="a StatefulSet"),
+        pytest.param([make_owner("ReplicationController", {"app": "web"})], OF_APP, id="a ReplicationController"),
+        pytest.param([make_owner("ReplicaSet", EXPRESSIONS)], EXPRESSIONS, id="a ReplicaSet with expressions"),
     ],
 )
-def test_S4_the_selector_is_deduced(
-    objects: Iterable[Object], owner: Mapping[str, Any] | None, selector: Mapping[str, Any]
-) -> None:
+def test_S4_the_selector_is_deduced(objects: Sequence[Object], selector: Mapping[str, Any]) -> None:
+    """Of the last object if that owns the pod."""
+    owner = objects[-1] if objects[-1] is not SERVICE else None
     cluster = make_cluster([make_namespace(), *objects], scheduler_config=CONFIG)
     assert _constraints(make_owned(owner), cluster) == by_zone(selector)
+
+
+RACK = {"maxSkew": 2, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}
+POLICIES = {"minDomains": 3, "nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"}
 
 
 @pytest.mark.parametrize(
     ("scheduler", "expected"),
     [
-        pytest.param("default-scheduler", by_zone({"matchLabels": LABELS}), id="the usual one"),
-        pytest.param(None, by_zone({"matchLabels": LABELS}), id="none named"),
-        pytest.param(
-            "strict",
-            [
-                {
-                    "maxSkew": 2,
-                    "topologyKey": "rack",
-                    "whenUnsatisfiable": "DoNotSchedule",
-                    "minDomains": 3,
-                    "nodeAffinityPolicy": "Ignore",
-                    "nodeTaintsPolicy": "Honor",
-                    "labelSelector": {"matchLabels": LABELS},
-                }
-            ],
-            id="another profile",
-        ),
+        pytest.param("default-scheduler", BY_REVISION, id="the usual one"),
+        pytest.param(None, BY_REVISION, id="none named"),
+        pytest.param("strict", [{**RACK, **POLICIES, "labelSelector": OF_REVISION}], id="another profile"),
         pytest.param("nothing", None, id="an empty List"),
         pytest.param("system", None, id="System, which the scheduler applies by itself"),
         pytest.param("another-scheduler", None, id="a scheduler that the configuration does not name"),
@@ -224,6 +191,8 @@ def test_S4_system_defaults_are_written_on_demand(config: str) -> None:
 
 
 OWN = [{"maxSkew": 4, "topologyKey": "rack", "whenUnsatisfiable": ANYWAY}]
+MIRROR: Object = {"annotations": {"kubernetes.io/config.mirror": "x"}, "name": "etcd-node-a1"}
+BY_JOB = make_owned({**make_owner("Job", {}), "apiVersion": "batch/v1"})
 
 
 @pytest.mark.parametrize(
@@ -233,24 +202,11 @@ OWN = [{"maxSkew": 4, "topologyKey": "rack", "whenUnsatisfiable": ANYWAY}]
         pytest.param([REPLICA_SET], make_owned(None), id="it belongs to nothing"),
         pytest.param([make_service({"app": "api"})], make_owned(None), id="a Service of others"),
         pytest.param([make_service(None)], make_owned(None), id="a Service without a selector"),
-        pytest.param([make_service({"app": "web"}, namespace="other")], make_owned(None), id="another namespace"),
+        pytest.param([make_service({"app": "web"}, "other")], make_owned(None), id="another namespace"),
         pytest.param([], make_owned(), id="its owner is missing"),
-        pytest.param(
-            [make_owner("Job", {"matchLabels": LABELS})],
-            make_owned({**make_owner("Job", {}), "apiVersion": "batch/v1"}),
-            id="a Job's",
-        ),
-        pytest.param(
-            [REPLICA_SET],
-            pod_object(
-                labels=LABELS,
-                owner=controlled_by(REPLICA_SET),
-                annotations={"kubernetes.io/config.mirror": "x"},
-                name="etcd-node-a1",
-            ),
-            id="a mirror pod",
-        ),
-        pytest.param([make_namespace(**{OPT_OUT_LABEL: "disabled"}), REPLICA_SET], make_owned(), id="opted out"),
+        pytest.param([make_owner("Job", OF_REVISION)], BY_JOB, id="a Job's"),
+        pytest.param([REPLICA_SET], make_owned(**MIRROR), id="a mirror pod"),
+        pytest.param([make_namespace(topology_spread="disabled"), REPLICA_SET], make_owned(), id="opted out"),
     ],
 )
 def test_S4_pods_without_defaults(objects: Iterable[Object], pod: Object) -> None:
@@ -264,9 +220,8 @@ def test_S4_constraints_of_its_own_stay() -> None:
 
 @pytest.mark.parametrize("value", ["enabled", "", "Disabled"])
 def test_S4_other_values_of_the_label_do_not_opt_out(value: str) -> None:
-    objects = [make_namespace(**{OPT_OUT_LABEL: value}), REPLICA_SET]
-    cluster = make_cluster(objects, scheduler_config=CONFIG)
-    assert _constraints(make_owned(), cluster) == by_zone({"matchLabels": LABELS})
+    cluster = make_cluster([make_namespace(topology_spread=value), REPLICA_SET], scheduler_config=CONFIG)
+    assert _constraints(make_owned(), cluster) == BY_REVISION
 
 
 @pytest.mark.parametrize("constraints", [[], None])
@@ -274,7 +229,7 @@ def test_S4_an_empty_list_is_none_of_its_own(constraints: Any) -> None:
     pod = make_owned()
     pod["spec"]["topologySpreadConstraints"] = constraints
     cluster = make_cluster([REPLICA_SET], scheduler_config=CONFIG)
-    assert _constraints(pod, cluster) == by_zone({"matchLabels": LABELS})
+    assert _constraints(pod, cluster) == BY_REVISION
 
 
 def test_updates_and_subresources_are_ignored() -> None:
@@ -283,22 +238,25 @@ def test_updates_and_subresources_are_ignored() -> None:
     assert mutate(decode_review(create_review(make_owned(), sub_resource="binding")), cluster) == ALLOWED
 
 
-NEWER = make_owner("ReplicaSet", {"matchLabels": {"app": "web"}}, uid="2")
+NEWER, FORGED = (make_owner("ReplicaSet", selector, uid="2") for selector in (OF_APP, OF_REVISION))
 
 
-def test_S4_an_owner_that_is_not_in_the_cache_yet_is_read_live() -> None:
-    cluster = make_cluster([], live=[REPLICA_SET], scheduler_config=CONFIG)
-    assert _constraints(make_owned(), cluster) == by_zone({"matchLabels": LABELS})
-
-
-def test_S4_an_older_one_of_the_same_name_is_not_the_owner() -> None:
-    cluster = make_cluster([REPLICA_SET], live=[NEWER], scheduler_config=CONFIG)
-    assert _constraints(make_owned(NEWER), cluster) == by_zone({"matchLabels": {"app": "web"}})
-
-
-def test_S4_an_owner_that_is_cached_needs_no_api_server() -> None:
-    cluster = make_cluster([REPLICA_SET], live=SilentSource(), scheduler_config=CONFIG)
-    assert _constraints(make_owned(), cluster) == by_zone({"matchLabels": LABELS})
+@pytest.mark.parametrize(
+    ("cached", "live", "owner", "expected"),
+    [
+        pytest.param([], [REPLICA_SET], REPLICA_SET, BY_REVISION, id="the owner is not cached yet: it is read live"),
+        pytest.param([REPLICA_SET], [NEWER], NEWER, by_zone(OF_APP), id="an older one of the same name is cached"),
+        pytest.param([REPLICA_SET], SilentSource(), REPLICA_SET, BY_REVISION, id="cached: no API server is needed"),
+        # A client that forges a pod must not learn the selector of the object with that name.
+        pytest.param([REPLICA_SET], [REPLICA_SET], FORGED, None, id="forged, and one of the name is cached"),
+        pytest.param([], [REPLICA_SET], FORGED, None, id="forged"),
+    ],
+)
+def test_S4_selector_is_of_the_owner_with_the_pods_uid(
+    cached: Sequence[Object], live: Any, owner: Object, expected: Any
+) -> None:
+    cluster = make_cluster([make_namespace(), *cached], live=live, scheduler_config=CONFIG)
+    assert _constraints(make_owned(owner), cluster) == expected
 
 
 @pytest.mark.parametrize(
@@ -319,18 +277,11 @@ def test_S4_unreadable_owner_leaves_the_pod_unchanged(
 
 
 def test_S4_priority_and_constraints_come_in_one_patch() -> None:
-    usual = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "usual"},
-        "value": 7,
-        "globalDefault": True,
-    }
     pod = make_owned(priority=None, preemptionPolicy=None)
-    cluster = make_cluster([REPLICA_SET, usual], scheduler_config=CONFIG)
-    after = patched(pod, mutate(decode_review(create_review(pod)), cluster))
+    cluster = make_cluster([REPLICA_SET, make_class("usual", 7, default=True)], scheduler_config=CONFIG)
+    after = patched(pod, mutated(pod, cluster))
     assert after["spec"]["priority"] == 7
-    assert after["spec"]["topologySpreadConstraints"] == by_zone({"matchLabels": LABELS})
+    assert after["spec"]["topologySpreadConstraints"] == BY_REVISION
 
 
 def test_S4_a_pod_of_the_demo_cluster(demo_cluster: Cluster) -> None:
@@ -343,100 +294,84 @@ def test_S4_a_pod_of_the_demo_cluster(demo_cluster: Cluster) -> None:
     ]
 
 
-@pytest.mark.parametrize("cached", [True, False])
-def test_S4_selector_is_of_the_owner_with_the_pods_uid(*, cached: bool) -> None:
-    """A client that forges a pod must not learn the selector of the object with that name."""
-    objects = [make_namespace(), *([REPLICA_SET] if cached else [])]
-    cluster = make_cluster(objects, live=[REPLICA_SET], scheduler_config=CONFIG)
-    assert _constraints(make_owned(), cluster) == by_zone({"matchLabels": LABELS})
-    other = make_owner("ReplicaSet", {"matchLabels": LABELS}, uid="2")
-    assert _constraints(make_owned(other), cluster) is None
-
-
 # A namespace's own constraints, and warnings
 
-RACK = {"maxSkew": 2, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["app"]}
-RACKS = [{name: RACK[name] for name in ("maxSkew", "topologyKey", "whenUnsatisfiable")}]
+RACKS = json.dumps([{**RACK, "matchLabelKeys": ["app"]}])
+BY_RACK = [{**RACK, "labelSelector": OF_REVISION}]
 
 
-def of_the_namespace(text: str) -> Object:
-    namespace = make_namespace()
+def of_the_namespace(text: str, **labels: str) -> Object:
+    namespace = make_namespace(**labels)
     namespace["metadata"]["annotations"] = {CONSTRAINTS_ANNOTATION: text, "example.com/other": "x"}
     return namespace
 
 
-def configured(text: str) -> PodRules:
-    return pod_rules(clusterDefaultConstraints={"namespaces": {"shop": json.loads(text)}, "annotations": True})
-
-
-def racks(selector: Mapping[str, Any]) -> list[Object]:
-    return [{**RACKS[0], "labelSelector": dict(selector)}]
+def configured(text: str) -> RuleOptions:
+    return RuleOptions(rules=NamespaceRules({"shop": NamespaceRule(constraints=read_constraints(text))}))
 
 
 @pytest.mark.parametrize(
     ("namespace", "options", "expected"),
     [
-        pytest.param(of_the_namespace(json.dumps([RACK])), pod_rules(), racks, id="the annotation's"),
-        pytest.param(make_namespace(), configured(json.dumps([RACK])), racks, id="the configuration's"),
-        pytest.param(of_the_namespace(json.dumps([RACK])), configured("[]"), racks, id="the annotation comes first"),
-        pytest.param(of_the_namespace("[]"), configured(json.dumps([RACK])), None, id="none by annotation"),
+        pytest.param(of_the_namespace(RACKS), RuleOptions(), BY_RACK, id="the annotation's"),
+        pytest.param(make_namespace(), configured(RACKS), BY_RACK, id="the configuration's"),
+        pytest.param(of_the_namespace(RACKS), configured("[]"), BY_RACK, id="the annotation comes first"),
+        pytest.param(of_the_namespace("[]"), configured(RACKS), None, id="none by annotation"),
         pytest.param(make_namespace(), configured("[]"), None, id="none by configuration"),
         pytest.param(
-            {**of_the_namespace(json.dumps([RACK])), **make_namespace(**{OPT_OUT_LABEL: "disabled"})},
-            configured(json.dumps([RACK])),
+            of_the_namespace(RACKS, topology_spread="disabled"),
+            configured(RACKS),
             None,
             id="the label switches all off",
         ),
     ],
 )
-def test_S4_a_namespace_may_have_its_own(namespace: Object, options: PodRules, expected: Any) -> None:
-    wanted = expected and expected({"matchLabels": LABELS})
+def test_S4_a_namespace_may_have_its_own(namespace: Object, options: RuleOptions, expected: Any) -> None:
     for config in (CONFIG, ""):
         cluster = make_cluster([REPLICA_SET, namespace], scheduler_config=config, options=options)
-        assert _constraints(make_owned(), cluster) == wanted
+        assert _constraints(make_owned(), cluster) == expected
         assert _constraints(make_owned(schedulerName="another-scheduler"), cluster) is None
 
 
 def test_S4_wrong_annotation_warns_and_the_next_source_counts() -> None:
     objects = [REPLICA_SET, of_the_namespace("[{}]")]
     cluster = make_cluster(objects, scheduler_config=CONFIG)
-    answer = mutate(decode_review(create_review(make_owned())), cluster)
+    answer = mutated(make_owned(), cluster)
     (warning,) = answer.warnings
     assert warning.startswith(f"namespace shop: annotation {CONSTRAINTS_ANNOTATION} is ignored: defaultConstraints[0]")
-    assert patched(make_owned(), answer)["spec"]["topologySpreadConstraints"] == by_zone({"matchLabels": LABELS})
-    cluster = make_cluster(objects, scheduler_config=CONFIG, options=configured(json.dumps([RACK])))
-    assert patched(make_owned(), mutate(decode_review(create_review(make_owned())), cluster))["spec"][
-        "topologySpreadConstraints"
-    ] == racks({"matchLabels": LABELS})
+    assert patched(make_owned(), answer)["spec"]["topologySpreadConstraints"] == BY_REVISION
+    answer = mutated(make_owned(), make_cluster(objects, scheduler_config=CONFIG, options=configured(RACKS)))
+    assert patched(make_owned(), answer)["spec"]["topologySpreadConstraints"] == BY_RACK
 
 
 def test_S4_wrong_annotation_warns_if_nothing_is_filled_in() -> None:
-    cluster = make_cluster([REPLICA_SET, of_the_namespace("[{}]")], options=configured("[]"))
-    answer = mutate(decode_review(create_review(make_owned())), cluster)
+    answer = mutated(make_owned(), make_cluster([REPLICA_SET, of_the_namespace("[{}]")], options=configured("[]")))
     assert not answer.patch
     assert answer.warnings
     assert all("defaultConstraints[0]" in warning for warning in answer.warnings)
 
 
 def test_S4_annotation_warns_without_configured_constraints() -> None:
-    options = PodRules()
-    cluster = make_cluster([REPLICA_SET, of_the_namespace(json.dumps([RACK]))], options=options)
-    answer = mutate(decode_review(create_review(make_owned())), cluster)
+    options = RuleOptions(default_constraints=False)
+    answer = mutated(make_owned(), make_cluster([REPLICA_SET, of_the_namespace(RACKS)], options=options))
     assert not answer.patch
     assert answer.warnings == (
         f"namespace shop: annotation {CONSTRAINTS_ANNOTATION} is ignored: the webhook gives no default constraints",
     )
 
 
+def with_many(number: int) -> Object:
+    """A namespace with so many own constraints."""
+    own = [{**RACK, "topologyKey": f"k{each}"} for each in range(number)]
+    return of_the_namespace(json.dumps(own, separators=(",", ":")))
+
+
 @pytest.mark.parametrize(("number", "are_added"), [(55, False), (2, True)])
 def test_S4_too_long_constraints_are_omitted(number: int, *, are_added: bool) -> None:
     """A tenant chooses their number and the selector's length: up to 60 times 1.5 MB."""
     labels = {f"{each}".ljust(60, "k"): "v" for each in range(100)}
-    own = [{**RACKS[0], "topologyKey": f"k{each}"} for each in range(number)]
-    namespace = of_the_namespace(json.dumps(own, separators=(",", ":")))
-    cluster = make_cluster([make_service(labels), namespace], scheduler_config=CONFIG)
     pod = pod_object(labels=labels)
-    answer = mutate(decode_review(create_review(pod)), cluster)
+    answer = mutated(pod, make_cluster([make_service(labels), with_many(number)], scheduler_config=CONFIG))
     given = patched(pod, answer)["spec"].get("topologySpreadConstraints", ())
     if are_added:
         assert (len(given), answer.warnings) == (number, ())
@@ -453,9 +388,7 @@ def test_S4_omitted_constraints_cost_no_more_than_one() -> None:
     owner = make_owner("ReplicaSet", {"matchExpressions": terms})
 
     def seconds(number: int) -> float:
-        own = [{**RACKS[0], "topologyKey": f"k{each}"} for each in range(number)]
-        namespace = of_the_namespace(json.dumps(own, separators=(",", ":")))
-        cluster = make_cluster([owner, namespace], scheduler_config=CONFIG)
+        cluster = make_cluster([owner, with_many(number)], scheduler_config=CONFIG)
         review = create_review(make_owned(owner))
         began = time.process_time()
         (warning,) = mutate(decode_review(review), cluster).warnings
@@ -465,46 +398,36 @@ def test_S4_omitted_constraints_cost_no_more_than_one() -> None:
     assert min(seconds(55) for _ in range(3)) < 5 * min(seconds(1) for _ in range(3))
 
 
-HASH = {"key": "pod-template-hash", "operator": "In", "values": ["5f6c"]}
+HASH = _term("pod-template-hash", "In", "5f6c")
+EXISTS = _term("app", "Exists")
+BOTH, ALONE = (make_owner("ReplicaSet", {"matchExpressions": terms}) for terms in ([EXISTS, HASH], [HASH]))
 
 
 @pytest.mark.parametrize(
     ("owner", "selector"),
     [
-        pytest.param(REPLICA_SET, {"matchLabels": {"app": "web"}}, id="as a label"),
-        pytest.param(
-            make_owner("ReplicaSet", {"matchExpressions": [_term("app", "Exists"), HASH]}),
-            {"matchExpressions": [_term("app", "Exists")]},
-            id="as an expression",
-        ),
-        pytest.param(make_owner("ReplicaSet", {"matchExpressions": [HASH]}), None, id="nothing else: no constraints"),
+        pytest.param(REPLICA_SET, OF_APP, id="as a label"),
+        pytest.param(BOTH, {"matchExpressions": [EXISTS]}, id="as an expression"),
+        pytest.param(ALONE, None, id="nothing else: no constraints"),
     ],
 )
 def test_S4_template_hash_can_be_omitted(owner: Object, selector: Any) -> None:
-    cluster = make_cluster(
-        [owner],
-        scheduler_config=CONFIG,
-        options=pod_rules(clusterDefaultConstraints={"annotations": True, "leaveOutTemplateHash": True}),
-    )
+    cluster = make_cluster([owner], scheduler_config=CONFIG, options=RuleOptions(leave_out_template_hash=True))
     assert _constraints(make_owned(owner), cluster) == (None if selector is None else by_zone(selector))
 
 
 @pytest.mark.parametrize(
     ("namespace", "options", "warning"),
     [
-        pytest.param(
-            make_namespace(), pod_rules(warnings="verbose"), "1 constraint is filled in, the cluster's defaults", id="1"
-        ),
-        pytest.param(
-            of_the_namespace(json.dumps([RACK, {**RACK, "topologyKey": "row"}])),
-            pod_rules(warnings="verbose"),
-            "2 constraints are filled in, the namespace's defaults",
-            id="2",
-        ),
-        pytest.param(make_namespace(), pod_rules(), "", id="not enabled"),
+        (make_namespace(), RuleOptions(verbose=True), "1 constraint is filled in, the cluster's defaults"),
+        (with_many(2), RuleOptions(verbose=True), "2 constraints are filled in, the namespace's defaults"),
+        (make_namespace(), RuleOptions(), ""),
     ],
+    ids=["1", "2", "not enabled"],
 )
-def test_A_filled_in_constraints_are_reported_if_configured(namespace: Object, options: PodRules, warning: str) -> None:
+def test_A_filled_in_constraints_are_reported_if_configured(
+    namespace: Object, options: RuleOptions, warning: str
+) -> None:
     cluster = make_cluster([REPLICA_SET, namespace], scheduler_config=CONFIG, options=options)
-    warnings = mutate(decode_review(create_review(make_owned())), cluster).warnings
+    warnings = mutated(make_owned(), cluster).warnings
     assert warnings == ((f"spec.topologySpreadConstraints: {warning}",) if warning else ())

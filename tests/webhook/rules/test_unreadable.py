@@ -6,36 +6,40 @@ import json
 from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
 
 from podrules.api.model.pod import Pod
-from podrules.qos_webhook.rules import PodRules
-from tests.webhook.clusters import make_class, make_cluster, make_namespace, pod_rules
+from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleMode, RuleOptions
+from tests.controlplane.client import Object
+from tests.objects import raw_node, raw_object
+from tests.webhook.clusters import make_class, make_cluster, make_namespace
 from tests.webhook.review_objects import (
     create_review,
     delete_review,
     eviction_review,
+    mutated,
     node_deletion_review,
     pod_object,
     update_review,
+    validated,
     workload_object,
 )
 from webhook import rules as handlers
 from webhook.cluster.view import Cluster
-from webhook.reviews.admission_review import EDGE_BYTES, MAX_REVIEW_BYTES, decode_review
+from webhook.reviews.admission_review import EDGE_BYTES, MAX_REVIEW_BYTES
 from webhook.reviews.partial_objects import PartialObject
 from webhook.reviews.response import Answer
-from webhook.rules import mutate, validate
 from webhook.serving.app import REVIEW_PATHS, create_app
 from webhook.serving.metrics import Metrics
 from webhook.settings import ForceDeletion, ForceDeletionMode
 
-Object = dict[str, Any]
 CLASSES = [make_class("low", 0), make_class("high", 0)]
-STRICT = pod_rules(priorityClasses={"allowed": {"shop": ["low"]}, "templates": "deny"})
+STRICT = RuleOptions(
+    rules=NamespaceRules({"shop": NamespaceRule(allowed_classes=("low",))}),
+    template_class=RuleMode.DENY,
+)
 DENY = ForceDeletion(mode=ForceDeletionMode.DENY, exempt_users=frozenset({"fencer"}))
 UID = "6f1c1f9e-0a43-4f2e-9d3c-2b1c5f3d7e10"
-NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}
+NODE = raw_node("node-1")
 BOUND = {**pod_object(name="web", nodeName="node-1"), "status": {"phase": "Running"}}
 BOUND["metadata"]["uid"] = UID
 COMMAS = {"example.com/list": "," * 100_001}
@@ -53,19 +57,17 @@ STORED = {
 """The values that the API server stores in fields with JSON."""
 
 
-def cluster_of(options: PodRules = STRICT, force_deletion: ForceDeletion = DENY) -> Cluster:
+def cluster_of(options: RuleOptions = STRICT, force_deletion: ForceDeletion = DENY) -> Cluster:
     return make_cluster([make_namespace(), NODE, BOUND, *CLASSES], options=options, force_deletion=force_deletion)
 
 
-def client_of(cluster: Cluster) -> FlaskClient:
-    app = create_app(cluster, lambda: (), lambda: False, metrics=Metrics(REVIEW_PATHS))
-    return app.test_client()
-
-
-def answered(body: bytes, cluster: Cluster | None = None, path: str = "/validate") -> Object:
+def answered(body: bytes, cluster: Cluster | None = None, path: str = "/validate", status: int = 200) -> Any:
     """The response, by HTTP."""
-    answer = client_of(cluster or cluster_of()).post(path, data=body, content_type="application/json")
-    assert answer.status_code == 200, answer.get_data(as_text=True)
+    app = create_app(cluster or cluster_of(), lambda: (), lambda: False, metrics=Metrics(REVIEW_PATHS))
+    answer = app.test_client().post(path, data=body, content_type="application/json")
+    assert answer.status_code == status, answer.get_data(as_text=True)
+    if status != 200:
+        return None
     response: Object = answer.get_json()["response"]
     return response
 
@@ -79,16 +81,14 @@ def refusal(body: bytes, cluster: Cluster | None = None) -> str:
 
 
 @pytest.mark.parametrize(
-    "pod",
+    "large",
     [
-        pytest.param(pod_object(name="web", priorityClassName="high", annotations=COMMAS), id="commas"),
-        pytest.param(
-            pod_object(name="web", priorityClassName="high", nodeSelector={f"k{n}": "" for n in range(60_000)}),
-            id="values",
-        ),
+        pytest.param({"annotations": COMMAS}, id="commas"),
+        pytest.param({"nodeSelector": {f"k{n}": "" for n in range(60_000)}}, id="values"),
     ],
 )
-def test_class_of_a_large_pod_is_refused(pod: Object) -> None:
+def test_class_of_a_large_pod_is_refused(large: Object) -> None:
+    pod = pod_object(name="web", priorityClassName="high", **large)
     assert "PriorityClass high is not allowed in namespace shop" in refusal(create_review(pod))
     pod["spec"]["priorityClassName"] = "low"
     assert answered(create_review(pod)) == {"uid": answered(create_review(pod))["uid"], "allowed": True}
@@ -141,7 +141,7 @@ def test_all_json_that_can_be_stored_is_read(body: bytes, rule: str, value: byte
 
 @pytest.mark.parametrize(("body", "rule"), UNREADABLE)
 def test_unreadable_request_is_allowed_with_warning_without_rule(body: bytes, rule: str) -> None:
-    response = answered(body.replace(b'"spec": {', ODD), cluster_of(pod_rules(), ForceDeletion()))
+    response = answered(body.replace(b'"spec": {', ODD), cluster_of(RuleOptions(), ForceDeletion()))
     assert response["allowed"], rule
     assert "allowed without a check: it cannot be read" in response["warnings"][0]
 
@@ -156,16 +156,17 @@ def test_plain_deletion_of_an_unreadable_pod_is_allowed(seconds: int | None, use
     assert bool(refusal(body)) == refused
 
 
-def test_eviction_of_another_shape_is_refused_where_force_is() -> None:
-    body = eviction_review("web", "shop", {"gracePeriodSeconds": "none"})
-    assert "forbids force deletions" in refusal(body)
-    assert refusal(body, cluster_of(force_deletion=ForceDeletion())) == ""
+FORCED = eviction_review("web", "shop", {"gracePeriodSeconds": 0})
 
 
-def test_eviction_that_cannot_be_read_is_refused_where_force_is() -> None:
-    body = eviction_review("web", "shop", {"gracePeriodSeconds": 0}).replace(
-        b'"metadata": {', b'"metadata": {"x": "\x01", '
-    )
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(eviction_review("web", "shop", {"gracePeriodSeconds": "none"}), id="another shape"),
+        pytest.param(FORCED.replace(b'"metadata": {', b'"metadata": {"x": "\x01", '), id="a control character"),
+    ],
+)
+def test_eviction_that_cannot_be_read_is_refused_where_force_is(body: bytes) -> None:
     assert "forbids force deletions" in refusal(body)
     assert refusal(body, cluster_of(force_deletion=ForceDeletion())) == ""
 
@@ -211,8 +212,7 @@ def test_review_that_identifies_no_request_is_invalid() -> None:
     review = json.loads(create_review(pod_object(name="web")))
     review["request"]["userInfo"]["groups"] = ["g" * EDGE_BYTES]
     body = json.dumps(review).encode().replace(b'"spec": {', ODD)
-    answer = client_of(cluster_of()).post("/validate", data=body, content_type="application/json")
-    assert answer.status_code == 400
+    answered(body, status=400)
 
 
 def test_fault_of_a_handler_switches_no_refusal_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,17 +237,13 @@ def test_unread_constraints_are_not_replaced() -> None:
     """A pod that has too many to be read does not get the defaults instead."""
     one = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
     pod = pod_object(name="web", labels={"app": "web"}, topologySpreadConstraints=[one] * 20_000)
-    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"}}
-    cluster = make_cluster(
-        [make_namespace(), service | {"spec": {"selector": {"app": "web"}}}], write_system_defaults=True
-    )
-    assert not mutate(decode_review(create_review(pod)), cluster).patch
-    answer = validate(decode_review(create_review(pod)), cluster)
-    assert answer.warnings == (
-        "spec.topologySpreadConstraints: not checked: they or the labels have more than 5000 values",
-    )
+    service = raw_object("Service", "web", "shop", selector={"app": "web"})
+    cluster = make_cluster([make_namespace(), service], write_system_defaults=True)
+    assert not mutated(pod, cluster).patch
+    line = "spec.topologySpreadConstraints: not checked: they or the labels have more than 5000 values"
+    assert validated(pod, cluster).warnings == (line,)
     pod["spec"]["topologySpreadConstraints"] = []
-    assert mutate(decode_review(create_review(pod)), cluster).patch
+    assert mutated(pod, cluster).patch
 
 
 def test_omitted_list_is_not_treated_as_absent() -> None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.processes import stop_all
-from tests.objects import raw_pod, raw_priority_class
-from tests.waiting import wait_for
-from tests.webhook.balancer import Balancer
+from tests.objects import raw_priority_class
+from tests.webhook.asking import Asked, make_pod, priority_of, released
 from tests.webhook.installation import ZONE, Installation, chart_values
 
 pytestmark = pytest.mark.controlplane
@@ -42,34 +39,13 @@ def control_plane(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def installed(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def asked(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     """The chart and a replica that is called."""
     installation = Installation(control_plane, helm, tmp_path_factory.mktemp("helm"), namespace=RELEASE_NAMESPACE)
-    with Balancer() as balancer:
-        installation.install(chart_values(balancer.port, ZONE))
-        replica = installation.start_replica()
-        balancer.add(replica.port)
-        try:
-            wait_for(lambda: _is_called(control_plane), "the webhook is called")
-            yield
-        finally:
-            stop_all([replica.process], timeout=2)
-
-
-def _pod(name: str, **spec: Any) -> Object:
-    return raw_pod(name, NAMESPACE, **spec)
-
-
-def _is_called(control_plane: ControlPlane) -> bool:
-    """Both kinds of webhooks: one fills in the priority, the other warns of the grace."""
-    made = _dry_run(control_plane, _pod("probe", terminationGracePeriodSeconds=0))
-    warned = any("terminationGracePeriodSeconds: 0" in text for text in control_plane.api.warnings)
-    return "priority" in made["spec"] and warned
-
-
-def _dry_run(control_plane: ControlPlane, pod: Object) -> Object:
-    path = control_plane.api.path("v1", "Pod", NAMESPACE)
-    return control_plane.api.request("POST", path, pod, query={"dryRun": "All"})
+    asked, probe = Asked(control_plane, NAMESPACE), make_pod(NAMESPACE, "probe")
+    is_called = partial(asked.answers, probe, lambda spec: "priority" in spec)
+    with released(installation, lambda port: chart_values(port, ZONE), is_called):
+        yield asked
 
 
 @pytest.mark.parametrize(
@@ -85,29 +61,26 @@ def _dry_run(control_plane: ControlPlane, pod: Object) -> Object:
     ],
 )
 def test_P1_class_priority_and_policy_are_stored_together(
-    control_plane: ControlPlane, given: Object, expected: tuple[str, int, str]
+    asked: Asked, given: Object, expected: tuple[str, int, str]
 ) -> None:
-    spec = _dry_run(control_plane, _pod("web", **given))["spec"]
-    assert (spec["priorityClassName"], spec["priority"], spec["preemptionPolicy"]) == expected
+    assert priority_of(asked.tried(make_pod(NAMESPACE, **given))["spec"]) == expected
 
 
-def test_P1_unknown_class_is_refused_with_near_names(control_plane: ControlPlane) -> None:
-    pod = json.dumps(_pod("web", priorityClassName="shop-hihg"))
-    done = control_plane.kubectl("create", "-f", "-", input=pod, check=False)
-    assert done.returncode == 1
+def test_P1_unknown_class_is_refused_with_near_names(asked: Asked) -> None:
+    said = asked.create(make_pod(NAMESPACE, priorityClassName="shop-hihg"), check=False)
     assert (
         'admission webhook "pods.validate.kubectl-qos.io" denied the request: '
         'pods "web" is forbidden: no PriorityClass with name shop-hihg was found; did you mean shop-high?'
-    ) in done.stderr
+    ) in said
 
 
-def test_P1_priority_that_differs_from_the_class_is_refused(control_plane: ControlPlane) -> None:
+def test_P1_priority_that_differs_from_the_class_is_refused(asked: Asked) -> None:
     with pytest.raises(ApiError, match=r"the integer value of priority \(7\) must not be provided in pod spec"):
-        _dry_run(control_plane, _pod("web", priorityClassName="shop-high", priority=7))
+        asked.tried(make_pod(NAMESPACE, priorityClassName="shop-high", priority=7))
 
 
-def test_P1_new_class_is_resolved_and_not_refused(control_plane: ControlPlane) -> None:
+def test_P1_new_class_is_resolved_and_not_refused(asked: Asked) -> None:
     # The cache may or may not have it yet: in both cases the pod gets its priority.
     for number in range(1, 21):
-        control_plane.api.apply([raw_priority_class(f"new-{number}", number)])
-        assert _dry_run(control_plane, _pod("web", priorityClassName=f"new-{number}"))["spec"]["priority"] == number
+        asked.control_plane.api.apply([raw_priority_class(f"new-{number}", number)])
+        assert asked.tried(make_pod(NAMESPACE, priorityClassName=f"new-{number}"))["spec"]["priority"] == number

@@ -9,16 +9,31 @@ from typing import Any
 import pytest
 
 from cluster_io.demo import demo_objects
-from podrules.qos_webhook.rules import PodRules
-from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace, pod_rules
-from tests.webhook.review_objects import controlled_by, create_review, said, update_review, workload_object
+from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleMode, RuleOptions
+from tests.controlplane.client import Object
+from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
+from tests.webhook.review_objects import (
+    controlled_by,
+    create_review,
+    mutated,
+    said,
+    update_review,
+    validated,
+    workload_object,
+)
 from webhook.cluster.view import Cluster
-from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import ALLOWED, Answer, encode_answer
-from webhook.rules import mutate, validate
 
 CLASSES = [make_class("high", 1000), make_class("low", -10)]
-KINDS = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob"]
+RESOURCES = {
+    "Deployment": "deployments.apps",
+    "ReplicaSet": "replicasets.apps",
+    "StatefulSet": "statefulsets.apps",
+    "DaemonSet": "daemonsets.apps",
+    "ReplicationController": "replicationcontrollers",
+    "Job": "jobs.batch",
+    "CronJob": "cronjobs.batch",
+}
 WORDS = "no PriorityClass with name hihg was found, its pods will be refused; did you mean high?"
 DEPLOYMENT = workload_object("Deployment", "hihg")
 DELETED = {**DEPLOYMENT, "metadata": {**DEPLOYMENT["metadata"], "deletionTimestamp": "2026-11-21T03:00:00Z"}}
@@ -29,66 +44,65 @@ def _path(kind: str) -> str:
     return f"{template}.spec.priorityClassName"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", RESOURCES)
 @pytest.mark.parametrize("review", [create_review, update_review])
 def test_P1_unknown_class_warns(kind: str, review: Any) -> None:
-    answer = validate(decode_review(review(workload_object(kind, "hihg"))), make_cluster(CLASSES))
+    answer = validated(review(workload_object(kind, "hihg")), make_cluster(CLASSES))
     assert answer.allowed
     assert answer.warnings == (f"{_path(kind)}: {WORDS}",)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", RESOURCES)
 @pytest.mark.parametrize("class_name", [None, "", "high"])
 def test_P1_a_class_that_exists_or_none_is_not(kind: str, class_name: str | None) -> None:
-    workload = workload_object(kind, class_name)
-    assert validate(decode_review(create_review(workload)), make_cluster(CLASSES)) == ALLOWED
+    assert validated(workload_object(kind, class_name), make_cluster(CLASSES)) == ALLOWED
+
+
+CRON_JOB = workload_object("CronJob", "hihg")
+REPLICA_SET, JOB = (
+    workload_object(kind, "hihg", owner=controlled_by(owner))
+    for kind, owner in {"ReplicaSet": DEPLOYMENT, "Job": CRON_JOB}.items()
+)
 
 
 @pytest.mark.parametrize(
     "review",
     [
-        pytest.param(
-            create_review(workload_object("ReplicaSet", "hihg", owner=controlled_by(DEPLOYMENT))),
-            id="a Deployment's ReplicaSet",
-        ),
-        pytest.param(
-            create_review(workload_object("Job", "hihg", owner=controlled_by(workload_object("CronJob", "hihg")))),
-            id="a CronJob's Job",
-        ),
+        pytest.param(create_review(REPLICA_SET), id="a Deployment's ReplicaSet"),
+        pytest.param(create_review(JOB), id="a CronJob's Job"),
         pytest.param(update_review(DEPLOYMENT, sub_resource="status"), id="a status"),
         pytest.param(update_review(DEPLOYMENT, sub_resource="scale"), id="a scale"),
     ],
 )
 def test_passed_over(review: bytes) -> None:
-    assert validate(decode_review(review), make_cluster(CLASSES)) == ALLOWED
+    assert validated(review, make_cluster(CLASSES)) == ALLOWED
 
 
 def test_an_owner_that_does_not_control_is_no_excuse() -> None:
     owner = {**controlled_by(DEPLOYMENT), "controller": False}
-    workload = workload_object("ReplicaSet", "hihg", owner=owner)
-    answer = validate(decode_review(create_review(workload)), make_cluster(CLASSES))
+    answer = validated(workload_object("ReplicaSet", "hihg", owner=owner), make_cluster(CLASSES))
     assert answer.warnings == (f"spec.template.spec.priorityClassName: {WORDS}",)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", RESOURCES)
 def test_workloads_are_never_changed(kind: str) -> None:
-    assert mutate(decode_review(create_review(workload_object(kind, None))), make_cluster(CLASSES)) == ALLOWED
+    assert mutated(workload_object(kind, None), make_cluster(CLASSES)) == ALLOWED
 
 
-def test_P1_a_class_that_the_cache_does_not_have_yet() -> None:
-    cluster = make_cluster(CLASSES, live=[*CLASSES, make_class("hihg", 1)])
-    assert validate(decode_review(create_review(DEPLOYMENT)), cluster) == ALLOWED
-
-
-def test_P1_deleted_but_cached_class() -> None:
-    workload = workload_object("Deployment", "high")
-    assert validate(decode_review(create_review(workload)), make_cluster(CLASSES, live=[])) == ALLOWED
+@pytest.mark.parametrize(
+    ("name", "live"),
+    [
+        pytest.param("hihg", [*CLASSES, make_class("hihg", 1)], id="not cached yet"),
+        pytest.param("high", [], id="deleted, but cached"),
+    ],
+)
+def test_P1_class_that_differs_in_the_cache_causes_no_warning(name: str, live: list[Object]) -> None:
+    assert validated(workload_object("Deployment", name), make_cluster(CLASSES, live=live)) == ALLOWED
 
 
 def test_P1_unreadable_class_is_assumed_to_exist(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        answer = validate(decode_review(create_review(DEPLOYMENT)), make_cluster(CLASSES, live=SilentSource()))
-    assert answer == ALLOWED
+        assert validated(DEPLOYMENT, make_cluster(CLASSES, live=SilentSource())) == ALLOWED
     assert "PriorityClass hihg cannot be read and is assumed to exist" in caplog.text
 
 
@@ -101,7 +115,7 @@ def test_P1_unreadable_class_is_assumed_to_exist(caplog: pytest.LogCaptureFixtur
     ],
 )
 def test_warning_about_hostile_class_name_is_plain_and_short(name: str) -> None:
-    answer = validate(decode_review(create_review(workload_object("Deployment", name))), make_cluster(CLASSES))
+    answer = validated(workload_object("Deployment", name), make_cluster(CLASSES))
     response = json.loads(encode_answer("u", said(answer)))["response"]
     (warning,) = response["warnings"]
     assert response == {"uid": "u", "allowed": True, "warnings": [warning]}
@@ -111,71 +125,50 @@ def test_warning_about_hostile_class_name_is_plain_and_short(name: str) -> None:
 
 
 def test_P1_demo_cluster_warns_only_about_the_deleted_class(demo_cluster: Cluster) -> None:
-    workloads = [entry for entry in demo_objects() if entry["kind"] in KINDS]
     warned = {
         (entry["kind"], entry["metadata"]["name"])
-        for entry in workloads
-        if validate(decode_review(update_review(entry)), demo_cluster) != ALLOWED
+        for entry in demo_objects()
+        if entry["kind"] in RESOURCES and validated(update_review(entry), demo_cluster) != ALLOWED
     }
     assert warned == {("Deployment", "loyalty")}
 
 
 # What a namespace does not allow, and refusals
 
-LIMITED: dict[str, Any] = {"allowed": {"shop": ["low"]}}
-WARNS, DENIES = (pod_rules(priorityClasses={**LIMITED, "templates": mode}) for mode in ("warn", "deny"))
+LIMITED = NamespaceRules({"shop": NamespaceRule(allowed_classes=("low",))})
+WARNS, DENIES = RuleOptions(rules=LIMITED), RuleOptions(rules=LIMITED, template_class=RuleMode.DENY)
 NOT_ALLOWED = "PriorityClass high is not allowed in namespace shop (allowed: low)"
-RESOURCES = {
-    "Deployment": "deployments.apps",
-    "ReplicaSet": "replicasets.apps",
-    "StatefulSet": "statefulsets.apps",
-    "DaemonSet": "daemonsets.apps",
-    "ReplicationController": "replicationcontrollers",
-    "Job": "jobs.batch",
-    "CronJob": "cronjobs.batch",
-}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", RESOURCES)
 def test_P1_disallowed_class_of_a_template_warns_or_is_refused(kind: str) -> None:
-    review = decode_review(create_review(workload_object(kind, "high")))
+    workload = workload_object(kind, "high")
     text = f"{_path(kind)}: {NOT_ALLOWED}, its pods will be refused"
-    assert said(validate(review, make_cluster(CLASSES, options=WARNS))) == Answer(warnings=(text,))
+    assert said(validated(workload, make_cluster(CLASSES, options=WARNS))) == Answer(warnings=(text,))
     denial = f'{RESOURCES[kind]} "web" is forbidden: {text}'
-    assert said(validate(review, make_cluster(CLASSES, options=DENIES))) == Answer(denial=denial)
+    assert said(validated(workload, make_cluster(CLASSES, options=DENIES))) == Answer(denial=denial)
 
 
 def test_P1_template_is_not_refused_if_pods_only_get_warnings() -> None:
-    options = pod_rules(priorityClasses={**LIMITED, "templates": "deny", "disallowed": "warn"})
-    review = decode_review(create_review(workload_object("Deployment", "high")))
-    answer = validate(review, make_cluster(CLASSES, options=options))
+    options = RuleOptions(rules=LIMITED, template_class=RuleMode.DENY, disallowed_class=RuleMode.WARN)
+    answer = validated(workload_object("Deployment", "high"), make_cluster(CLASSES, options=options))
     assert said(answer) == Answer(warnings=(f"{_path('Deployment')}: {NOT_ALLOWED}",))
 
 
+USUAL, BY_LABEL = make_class("usual", 7, default=True), make_namespace(default_priority_class="low")
+
+
 @pytest.mark.parametrize(
-    ("objects", "options", "text"),
+    ("objects", "text"),
     [
-        pytest.param(CLASSES, DENIES, "", id="no class at all"),
-        pytest.param([*CLASSES, make_class("usual", 7, default=True)], DENIES, "usual", id="the global default"),
-        pytest.param(
-            [*CLASSES, make_namespace(default_priority_class="low"), make_class("usual", 7, default=True)],
-            DENIES,
-            "",
-            id="the namespace's default",
-        ),
-        pytest.param(
-            [make_class("usual", 7, default=True), make_namespace(default_priority_class="low")],
-            DENIES,
-            "usual",
-            id="the namespace's default does not exist",
-        ),
+        pytest.param(CLASSES, "", id="no class at all"),
+        pytest.param([*CLASSES, USUAL], "usual", id="the global default"),
+        pytest.param([*CLASSES, BY_LABEL, USUAL], "", id="the namespace's default"),
+        pytest.param([USUAL, BY_LABEL], "usual", id="the namespace's default does not exist"),
     ],
 )
-def test_P1_template_without_class_is_judged_by_its_pods_class(
-    objects: list[dict[str, Any]], options: PodRules, text: str
-) -> None:
-    review = decode_review(create_review(workload_object("Deployment", None)))
-    answer = validate(review, make_cluster(objects, options=options))
+def test_P1_template_without_class_is_judged_by_its_pods_class(objects: list[Object], text: str) -> None:
+    answer = validated(workload_object("Deployment", None), make_cluster(objects, options=DENIES))
     assert (f"PriorityClass {text} is not allowed" in answer.denial) if text else answer == ALLOWED
 
 
@@ -192,14 +185,14 @@ def test_P1_template_without_class_is_judged_by_its_pods_class(
 def test_P1_only_a_change_to_an_unknown_class_is_refused(review: bytes, refused: bool) -> None:
     text = f"{_path('Deployment')}: {WORDS}"
     expected = Answer(denial=f'deployments.apps "web" is forbidden: {text}') if refused else Answer(warnings=(text,))
-    assert said(validate(decode_review(review), make_cluster(CLASSES, options=DENIES))) == expected
+    assert said(validated(review, make_cluster(CLASSES, options=DENIES))) == expected
 
 
 def test_P1_nothing_is_refused_for_a_class_that_cannot_be_read() -> None:
-    cluster = make_cluster(CLASSES, live=SilentSource(), options=pod_rules(priorityClasses={"templates": "deny"}))
-    assert validate(decode_review(create_review(DEPLOYMENT)), cluster) == ALLOWED
+    cluster = make_cluster(CLASSES, live=SilentSource(), options=RuleOptions(template_class=RuleMode.DENY))
+    assert validated(DEPLOYMENT, cluster) == ALLOWED
 
 
 def test_a_replication_controller_without_a_template() -> None:
     workload = {**workload_object("ReplicationController", None), "spec": {"replicas": 0}}
-    assert validate(decode_review(create_review(workload)), make_cluster(CLASSES, options=DENIES)) == ALLOWED
+    assert validated(workload, make_cluster(CLASSES, options=DENIES)) == ALLOWED

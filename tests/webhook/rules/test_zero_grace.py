@@ -6,13 +6,19 @@ from typing import Any
 
 import pytest
 
+from tests.controlplane.client import Object
+from tests.objects import raw_object
 from tests.webhook.clusters import make_cluster
-from tests.webhook.review_objects import controlled_by, create_review, pod_object, update_review, workload_object
-from webhook.reviews.admission_review import decode_review
+from tests.webhook.review_objects import (
+    controlled_by,
+    create_review,
+    pod_object,
+    update_review,
+    validated,
+    workload_object,
+)
 from webhook.reviews.response import ALLOWED
-from webhook.rules import validate
 
-Object = dict[str, Any]
 MEANING = (
     "0, so every deletion is a force deletion: the object is removed at once, and its processes may run on "
     "next to a replacement; 1 or more waits for them"
@@ -20,7 +26,7 @@ MEANING = (
 
 
 def of_kind(kind: str, api_version: str) -> Object:
-    return controlled_by({"apiVersion": api_version, "kind": kind, "metadata": {"name": "owner", "uid": "1"}})
+    return controlled_by(raw_object(kind, "owner", api_version=api_version, metadata={"uid": "1"}))
 
 
 @pytest.mark.parametrize(
@@ -28,22 +34,16 @@ def of_kind(kind: str, api_version: str) -> Object:
     [pytest.param(None, id="bare"), pytest.param(of_kind("Kafka", "kafka.example.com/v1"), id="of an operator")],
 )
 def test_F1_zero_grace_pod_warns(owner: Object | None) -> None:
-    review = create_review(pod_object(terminationGracePeriodSeconds=0, owner=owner))
-    assert validate(decode_review(review), make_cluster()).warnings == (
-        f"spec.terminationGracePeriodSeconds: {MEANING}",
-    )
+    answer = validated(pod_object(terminationGracePeriodSeconds=0, owner=owner), make_cluster())
+    assert answer.warnings == (f"spec.terminationGracePeriodSeconds: {MEANING}",)
 
 
-@pytest.mark.parametrize("seconds", [1, 30, None])
-def test_F1_pod_with_grace_causes_no_warning(seconds: int | None) -> None:
-    review = create_review(pod_object(terminationGracePeriodSeconds=seconds))
-    assert validate(decode_review(review), make_cluster()) == ALLOWED
-
-
-@pytest.mark.parametrize(("kind", "version"), [("ReplicaSet", "apps/v1"), ("Job", "batch/v1")])
-def test_F1_pods_of_a_workload_cause_no_warning(kind: str, version: str) -> None:
-    review = create_review(pod_object(terminationGracePeriodSeconds=0, owner=of_kind(kind, version)))
-    assert validate(decode_review(review), make_cluster()) == ALLOWED
+@pytest.mark.parametrize(
+    ("seconds", "owner"),
+    [(1, None), (30, None), (None, None), (0, of_kind("ReplicaSet", "apps/v1")), (0, of_kind("Job", "batch/v1"))],
+)
+def test_F1_pod_with_grace_or_of_a_workload_causes_no_warning(seconds: int | None, owner: Object | None) -> None:
+    assert validated(pod_object(terminationGracePeriodSeconds=seconds, owner=owner), make_cluster()) == ALLOWED
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob"])
@@ -53,7 +53,7 @@ def test_F1_zero_grace_workload_warns(kind: str, review: Any) -> None:
     path = "spec.jobTemplate.spec.template.spec" if kind == "CronJob" else "spec.template.spec"
     spec = workload["spec"]["jobTemplate"]["spec"] if kind == "CronJob" else workload["spec"]
     spec["template"]["spec"]["terminationGracePeriodSeconds"] = 0
-    warnings = validate(decode_review(review(workload)), make_cluster()).warnings
+    warnings = validated(review(workload), make_cluster()).warnings
     assert warnings == (f"{path}.terminationGracePeriodSeconds: {MEANING}",)
     assert all(len(line) <= 256 for line in warnings)
 
@@ -61,4 +61,4 @@ def test_F1_zero_grace_workload_warns(kind: str, review: Any) -> None:
 def test_F1_workload_of_a_controller_is_ignored() -> None:
     workload = workload_object("ReplicaSet", None, owner=of_kind("Deployment", "apps/v1"))
     workload["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 0
-    assert validate(decode_review(create_review(workload)), make_cluster()) == ALLOWED
+    assert validated(workload, make_cluster()) == ALLOWED
