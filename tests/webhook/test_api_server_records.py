@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,10 +23,10 @@ from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
 from tests.e2e.plugin import Plugin
-from tests.objects import raw_pod
+from tests.objects import raw_object, raw_pod
 from tests.waiting import wait_for
 from tests.webhook.asked_by_url import Files
-from tests.webhook.asking import make_service
+from tests.webhook.asking import Asked, make_service
 from tests.webhook.balancer import Balancer
 from tests.webhook.client_certificates import shown_to_webhooks
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
@@ -95,9 +96,8 @@ def world(control_plane_binaries: Binaries, helm: Path, tmp_path_factory: pytest
         control_plane = stack.enter_context(
             ControlPlane(control_plane_binaries, scheduler=False, controllers=False, apiserver_args=arguments)
         )
-        control_plane.create_namespace("qos-system")
-        control_plane.create_namespace("shop")
-        control_plane.create_namespace("warned")
+        for name in ("qos-system", "shop", "warned"):
+            control_plane.create_namespace(name)
         control_plane.create_node(NODE)
         control_plane.apply([make_service("shop")])
         balancer = stack.enter_context(Balancer())
@@ -111,20 +111,14 @@ def world(control_plane_binaries: Binaries, helm: Path, tmp_path_factory: pytest
         stack.callback(lambda: stop_all([replica.process], timeout=2))
         balancer.add(replica.port)
         made = World(control_plane, replica, audit_log)
-        wait_for(lambda: _is_called(made), "the webhook is called")
+        tried = partial(Asked(control_plane, "").tried, raw_pod("probe", "shop", labels={"app": "web"}))
+        wait_for(lambda: "topologySpreadConstraints" in tried()["spec"], "the webhook is called")
         yield made
 
 
-def _is_called(world: World) -> bool:
-    path = world.control_plane.api.path("v1", "Pod", "shop")
-    pod = raw_pod("probe", "shop", labels={"app": "web"})
-    made = world.control_plane.api.request("POST", path, pod, query={"dryRun": "All"})
-    return "topologySpreadConstraints" in made["spec"]
-
-
 def make_pod(world: World, name: str, **spec: Any) -> Object:
-    pod = raw_pod(name, "shop", labels={"app": "web"}, **{"nodeName": NODE, **spec})
-    pod["metadata"]["annotations"] = {"example.com/token": SECRET_TEXT}
+    secret = {"annotations": {"example.com/token": SECRET_TEXT}}
+    pod = raw_pod(name, "shop", labels={"app": "web"}, metadata=secret, **{"nodeName": NODE, **spec})
     return world.control_plane.api.create(pod)
 
 
@@ -146,9 +140,7 @@ def test_audit_log_names_rule_and_mode_of_a_refusal(world: World) -> None:
     text = "force-deletion: options.gracePeriodSeconds (mode deny)"
     assert world.recorded("delete", "pods", "audited") == {"force-delete.kubectl-qos.io/refused": text}
     eviction = {
-        "apiVersion": "policy/v1",
-        "kind": "Eviction",
-        "metadata": {"name": "audited", "namespace": "shop"},
+        **raw_object("Eviction", "audited", "shop", api_version="policy/v1"),
         "deleteOptions": {"gracePeriodSeconds": 0},
     }
     path = "/api/v1/namespaces/shop/pods/audited/eviction"

@@ -4,10 +4,30 @@ from __future__ import annotations
 
 import socket
 import ssl
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Self
 
+from webhook.certificates.pair import Pair, make_pair
 from webhook.certificates.serving import ServingContext
+
+
+def localhost_pair(days: int = 1) -> Pair:
+    """A certificate for localhost, valid from now."""
+    return make_pair(["localhost"], now=datetime.now(UTC), lifetime=timedelta(days=days))
+
+
+def serving_of(pair: Pair, client_authorities: str | None = None) -> ServingContext:
+    """A server with this certificate."""
+    serving = ServingContext(client_authorities)
+    serving.load(pair.certificate, pair.key)
+    return serving
+
+
+def assert_served(serving: ServingContext, pair: Pair, name: str = "localhost") -> None:
+    """A client that trusts the pair's authority gets its certificate."""
+    with Connection(serving, trusting=pair.authority, name=name) as connection:
+        assert connection.served.encode() == pair.certificate
 
 
 class Connection:

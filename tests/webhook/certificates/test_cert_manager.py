@@ -18,6 +18,7 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.custom_kinds import CERT_MANAGER
 from tests.controlplane.fixtures import require_kinds
+from tests.objects import raw_object
 from tests.waiting import wait_for
 from tests.webhook.certificates.fleet import Fleet
 from tests.webhook.certificates.mounted import Mounted
@@ -75,15 +76,10 @@ class _CertManager:
 
     def _keep(self, name: str, certificate: str, made: Credential, authority: Authority) -> None:
         data = {"tls.crt": made.certificate, "tls.key": made.key, "ca.crt": authority.certificate}
-        annotations = {"cert-manager.io/certificate-name": certificate}
-        secret = {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": name, "namespace": self._fleet.release_namespace, "annotations": annotations},
-            "type": "kubernetes.io/tls",
-            "data": {key: base64.b64encode(value).decode() for key, value in data.items()},
-        }
-        self._fleet.api.apply([secret])
+        annotations = {"annotations": {"cert-manager.io/certificate-name": certificate}}
+        secret = raw_object("Secret", name, self._fleet.release_namespace, metadata=annotations)
+        encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
+        self._fleet.api.apply([{**secret, "type": "kubernetes.io/tls", "data": encoded}])
 
     def _get(self, kind: str, name: str) -> Object:
         return self._fleet.api.get(CERT_MANAGER_IO, kind, name, self._fleet.release_namespace)

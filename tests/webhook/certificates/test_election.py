@@ -6,12 +6,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from podrules.qos_webhook.rules import ObjectRef
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.objects import raw_object
 from tests.waiting import wait_for
 from tests.webhook.certificates.gated import GatedTransport
 from tests.webhook.certificates.moved_time import MovedTime
@@ -36,26 +38,21 @@ class Candidates:
         self.elapsed = MovedTime()
 
     @property
-    def spec(self) -> Object:
-        """The Lease's spec."""
-        found: Object = self.api.get(COORDINATION, "Lease", "tls", self.namespace)["spec"]
-        return found
+    def lease(self) -> Object:
+        """The stored Lease."""
+        return self.api.get(COORDINATION, "Lease", "tls", self.namespace)
 
     @property
-    def labels(self) -> Object:
-        """The Lease's labels."""
-        found: Object = self.api.get(COORDINATION, "Lease", "tls", self.namespace)["metadata"]["labels"]
+    def spec(self) -> Object:
+        """The Lease's spec."""
+        found: Object = self.lease["spec"]
         return found
 
-    def write(self, **spec: object) -> None:
+    def write(self, **spec: Any) -> None:
         """Write the Lease as another holder would."""
-        metadata = {"name": "tls", "namespace": self.namespace, "labels": {"team": "platform"}}
-        self.api.apply([{"apiVersion": COORDINATION, "kind": "Lease", "metadata": metadata, "spec": spec}])
-
-    def delete(self) -> None:
-        """Delete the Lease."""
-        metadata = {"name": "tls", "namespace": self.namespace}
-        self.api.delete({"apiVersion": COORDINATION, "kind": "Lease", "metadata": metadata})
+        metadata = {"labels": {"team": "platform"}}
+        lease = raw_object("Lease", "tls", self.namespace, api_version=COORDINATION, metadata=metadata)
+        self.api.apply([{**lease, "spec": spec}])
 
     @contextmanager
     def taking_part(
@@ -144,7 +141,7 @@ def test_a_lease_without_a_holder_is_taken_and_keeps_its_labels(candidates: Cand
     with candidates.taking_part("first") as first:
         assert _holds(first)
         assert candidates.spec["leaseDurationSeconds"] == DURATION
-    assert candidates.labels == {"team": "platform"}
+    assert candidates.lease["metadata"]["labels"] == {"team": "platform"}
 
 
 def test_holder_that_cannot_renew_holds_two_thirds_of_duration(candidates: Candidates) -> None:
@@ -213,7 +210,7 @@ def test_deleted_lease_is_not_recreated_but_taken_once_it_exists(
 ) -> None:
     with candidates.taking_part("first") as first:
         assert _holds(first)
-        candidates.delete()
+        candidates.api.delete(candidates.lease)
         # Its renewal finds no Lease, and then it reads.
         candidates.elapsed.let_pass(LOOK)
         candidates.elapsed.set_forward(DURATION)

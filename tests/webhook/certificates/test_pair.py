@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.webhook.certificates.handshakes import Connection
+from tests.webhook.certificates.handshakes import Connection, assert_served, serving_of
 from webhook.certificates.pair import (
     CertificateFacts,
     Pair,
@@ -20,7 +20,6 @@ from webhook.certificates.pair import (
     is_signed_by,
     make_pair,
 )
-from webhook.certificates.serving import ServingContext
 
 NOW = datetime.now(UTC)
 LIFETIME = timedelta(days=90)
@@ -37,15 +36,9 @@ def other() -> Pair:
     return make_pair(NAMES, now=NOW, lifetime=LIFETIME)
 
 
-def _serving(pair: Pair) -> ServingContext:
-    serving = ServingContext()
-    serving.load(pair.certificate, pair.key)
-    return serving
-
-
 @pytest.mark.parametrize("name", [*NAMES[2:], NAMES[0], "a.example.com"])
 def test_a_client_that_trusts_the_authority_connects(pair: Pair, name: str) -> None:
-    with Connection(_serving(pair), trusting=pair.authority, name=name) as connection:
+    with Connection(serving_of(pair), trusting=pair.authority, name=name) as connection:
         assert connection.served.encode() == pair.certificate
         assert connection.ask(b"hello") == b"hello"
 
@@ -53,12 +46,12 @@ def test_a_client_that_trusts_the_authority_connects(pair: Pair, name: str) -> N
 @pytest.mark.parametrize("name", ["qos-webhook.default.svc", "127.0.0.2", "::2", "example.com"])
 def test_no_other_name_is_served(pair: Pair, name: str) -> None:
     with pytest.raises(ssl.SSLCertVerificationError, match="not valid for"):
-        Connection(_serving(pair), trusting=pair.authority, name=name)
+        Connection(serving_of(pair), trusting=pair.authority, name=name)
 
 
 def test_another_authority_of_the_same_names_is_not_trusted(pair: Pair, other: Pair) -> None:
     with pytest.raises(ssl.SSLCertVerificationError, match="unable to get local issuer certificate"):
-        Connection(_serving(pair), trusting=other.authority, name="localhost")
+        Connection(serving_of(pair), trusting=other.authority, name="localhost")
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -66,7 +59,7 @@ def test_two_authorities_in_one_bundle_are_kept_apart(pair: Pair, other: Pair, r
     """Also if they were made at the same instant."""
     bundle = b"".join([pair.authority, other.authority][:: -1 if reverse else 1])
     for served in (pair, other):
-        with Connection(_serving(served), trusting=bundle, name="localhost") as connection:
+        with Connection(serving_of(served), trusting=bundle, name="localhost") as connection:
             assert connection.served.encode() == served.certificate
 
 
@@ -80,21 +73,19 @@ def test_two_authorities_in_one_bundle_are_kept_apart(pair: Pair, other: Pair, r
 def test_outside_its_time_it_is_not_trusted(ahead: timedelta, problem: str) -> None:
     pair = make_pair(["localhost"], now=datetime.now(UTC) + ahead, lifetime=LIFETIME)
     with pytest.raises(ssl.SSLCertVerificationError, match=problem):
-        Connection(_serving(pair), trusting=pair.authority, name="localhost")
+        Connection(serving_of(pair), trusting=pair.authority, name="localhost")
 
 
 def test_client_with_a_clock_slightly_behind_trusts_it() -> None:
     pair = make_pair(["localhost"], now=datetime.now(UTC) + timedelta(minutes=55), lifetime=LIFETIME)
-    with Connection(_serving(pair), trusting=pair.authority, name="localhost") as connection:
-        assert connection.served.encode() == pair.certificate
+    assert_served(serving_of(pair), pair)
 
 
 def test_the_longest_name() -> None:
     """A common name has at most 64 characters, a DNS name 253."""
     name = ".".join(["n" * 60] * 4)
     pair = make_pair([name], now=NOW, lifetime=LIFETIME)
-    with Connection(_serving(pair), trusting=pair.authority, name=name) as connection:
-        assert connection.served.encode() == pair.certificate
+    assert_served(serving_of(pair), pair, name)
 
 
 def test_its_certificate_can_sign_nothing(pair: Pair) -> None:
@@ -161,10 +152,8 @@ def test_authorities_in(pair: Pair, other: Pair, bundle: object, count: int) -> 
 
 def test_expired_authority_is_omitted(pair: Pair) -> None:
     old = make_pair(["localhost"], now=NOW - LIFETIME, lifetime=LIFETIME)
-    assert authorities_in(old.authority + pair.authority, now=NOW - timedelta(seconds=1)) == (
-        old.authority,
-        pair.authority,
-    )
+    both = authorities_in(old.authority + pair.authority, now=NOW - timedelta(seconds=1))
+    assert both == (old.authority, pair.authority)
     assert authorities_in(old.authority + pair.authority, now=NOW) == (pair.authority,)
 
 

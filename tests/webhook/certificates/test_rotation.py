@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import NamedTuple
 
 import pytest
 from cryptography import x509
@@ -34,6 +35,8 @@ HOUR = timedelta(hours=1)
 RENEWAL = START + timedelta(days=60)
 STAGED = RENEWAL + timedelta(days=1)
 """When the next certificate was made, in the tests below: slightly late."""
+OTHER = make_pair(NAMES, now=START, lifetime=LIFETIME)
+Spoilt = Mapping[str, bytes]
 GARBAGE = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
 
@@ -159,25 +162,21 @@ def test_clock_set_back_while_staged_serves_the_present_one(staged: StoredCertif
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "spoilt",
     [
-        pytest.param(lambda kept: replace(kept, certificate=b""), id="no certificate"),
-        pytest.param(lambda kept: replace(kept, certificate=GARBAGE), id="certificate of garbage"),
-        pytest.param(lambda kept: replace(kept, certificate=kept.certificate[:-50]), id="certificate cut short"),
-        pytest.param(lambda kept: replace(kept, key=b""), id="no key"),
-        pytest.param(lambda kept: replace(kept, key=b"\x00\xff"), id="key of garbage"),
-        pytest.param(
-            lambda kept: replace(kept, key=make_pair(NAMES, now=START, lifetime=LIFETIME).key), id="another's key"
-        ),
+        pytest.param({"certificate": b""}, id="no certificate"),
+        pytest.param({"certificate": GARBAGE}, id="certificate of garbage"),
+        pytest.param({"certificate": OTHER.certificate[:-50]}, id="certificate cut short"),
+        pytest.param({"key": b""}, id="no key"),
+        pytest.param({"key": b"\x00\xff"}, id="key of garbage"),
+        pytest.param({"key": OTHER.key}, id="another's key"),
     ],
 )
 @pytest.mark.parametrize("known", [True, False])
-def test_unusable_certificate_is_replaced_at_once(
-    fresh: StoredCertificates, spoil: Callable[[StoredCertificates], StoredCertificates], known: bool
-) -> None:
+def test_unusable_certificate_is_replaced_at_once(fresh: StoredCertificates, spoilt: Spoilt, known: bool) -> None:
     """Replicas that serve the previously stored certificate are still trusted."""
     now = START + timedelta(days=1)
-    kept = _step(spoil(fresh), now, known=known).kept
+    kept = _step(replace(fresh, **spoilt), now, known=known).kept
     assert kept.certificate != fresh.certificate
     assert _trusted(kept.certificate, kept.authorities, now)
     assert _trusted(fresh.certificate, kept.authorities, now)
@@ -185,19 +184,17 @@ def test_unusable_certificate_is_replaced_at_once(
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "spoilt",
     [
-        pytest.param(lambda kept: replace(kept, next_certificate=b""), id="no certificate"),
-        pytest.param(lambda kept: replace(kept, next_certificate=GARBAGE), id="certificate of garbage"),
-        pytest.param(lambda kept: replace(kept, next_key=kept.key), id="another's key"),
-        pytest.param(lambda kept: replace(kept, next_key=b""), id="no key"),
+        pytest.param({"next_certificate": b""}, id="no certificate"),
+        pytest.param({"next_certificate": GARBAGE}, id="certificate of garbage"),
+        pytest.param({"next_key": OTHER.key}, id="another's key"),
+        pytest.param({"next_key": b""}, id="no key"),
     ],
 )
-def test_unusable_staged_certificate_is_never_served(
-    staged: StoredCertificates, spoil: Callable[[StoredCertificates], StoredCertificates]
-) -> None:
+def test_unusable_staged_certificate_is_never_served(staged: StoredCertificates, spoilt: Spoilt) -> None:
     now = STAGED + 2 * MINUTE
-    kept = _step(spoil(staged), now).kept
+    kept = _step(replace(staged, **spoilt), now).kept
     assert kept.certificate == staged.certificate
     assert kept.next_certificate not in {b"", staged.next_certificate}
     assert _trusted(kept.next_certificate, kept.authorities, now)
@@ -255,7 +252,7 @@ def test_two_versions_with_different_names_do_not_take_turns(fresh: StoredCertif
     [
         pytest.param(b"", id="none"),
         pytest.param(b"garbage", id="garbage"),
-        pytest.param(make_pair(NAMES, now=START, lifetime=LIFETIME).authority, id="another's"),
+        pytest.param(OTHER.authority, id="another's"),
     ],
 )
 def test_certificate_without_stored_authority_is_replaced(fresh: StoredCertificates, bundle: bytes) -> None:
@@ -270,26 +267,20 @@ def test_a_staged_one_is_served_when_the_present_one_has_expired(staged: StoredC
     assert kept.certificate == staged.next_certificate
 
 
-OTHER = make_pair(NAMES, now=START, lifetime=LIFETIME)
-
-
 @pytest.mark.parametrize(
-    "spoil",
+    "spoilt",
     [
-        pytest.param(lambda _: StoredCertificates(), id="deleted"),
-        pytest.param(lambda kept: replace(kept, certificate=GARBAGE), id="certificate of garbage"),
-        pytest.param(lambda kept: replace(kept, key=OTHER.key), id="another's key"),
-        pytest.param(lambda kept: replace(kept, certificate=b"", key=b"", authorities=b""), id="emptied"),
+        pytest.param({"certificate": b"", "key": b"", "authorities": b""}, id="deleted or emptied"),
+        pytest.param({"certificate": GARBAGE}, id="certificate of garbage"),
+        pytest.param({"key": OTHER.key}, id="another's key"),
     ],
 )
 @pytest.mark.parametrize("known", [True, False])
 def test_lost_secret_is_restored_and_the_next_one_is_staged(
-    fresh: StoredCertificates, spoil: Callable[[StoredCertificates], StoredCertificates], known: bool
+    fresh: StoredCertificates, spoilt: Spoilt, known: bool
 ) -> None:
-    now = START + timedelta(days=1)
-    kept = next_step(
-        spoil(fresh), NAMES, now=now, lifetime=LIFETIME, announced_since=START if known else None, served=fresh
-    ).kept
+    now, lost, since = START + timedelta(days=1), replace(fresh, **spoilt), START if known else None
+    kept = next_step(lost, NAMES, now=now, lifetime=LIFETIME, announced_since=since, served=fresh).kept
     assert (kept.certificate, kept.key) == (fresh.certificate, fresh.key)
     assert _trusted(kept.next_certificate, kept.authorities, now)
     assert kept.authorities.endswith(fresh.authorities)
@@ -363,11 +354,8 @@ def test_certificate_that_clients_reject_is_never_served(
         stolen = replace(stolen, certificate=stolen.certificate + 1000 * stolen.authority)
     kept = StoredCertificates(stolen.certificate, stolen.key, authorities=stolen.authority + fresh.authorities)
     now = START + HOUR
-    assert to_serve(kept, fresh, now=now, lifetime=LIFETIME, announced_since=START)[0] == fresh
-    assert (
-        to_serve(kept, StoredCertificates(), now=now, lifetime=LIFETIME, announced_since=START)[0]
-        == StoredCertificates()
-    )
+    assert _to_serve(kept, fresh, now, START)[0] == fresh
+    assert _to_serve(kept, StoredCertificates(), now, START)[0] == StoredCertificates()
     assert _step(kept, now).kept.certificate != stolen.certificate
 
 
@@ -460,26 +448,18 @@ class _Life:
             self._announced[-1] = seen.authorities
 
 
-class _Case:
+class _Case(NamedTuple):
     """The length, the steps, and the lags."""
 
-    def __init__(
-        self,
-        lifetime: timedelta,
-        step: timedelta,
-        *,
-        replica_lags: Sequence[int] = (0, 0),
-        client_lag: int = 0,
-        outage: Container[int] = (),
-    ) -> None:
-        self.lifetime = lifetime
-        self.step = step
-        self.replica_lags = replica_lags
-        self.client_lag = client_lag
-        self.outage = outage
-        """Steps of each lifetime in which the webhook configuration cannot be written."""
+    lifetime: timedelta
+    step: timedelta
+    replica_lags: Sequence[int] = (0, 0)
+    client_lag: int = 0
+    outage: Container[int] = ()
+    """Steps of each lifetime in which the webhook configuration cannot be written."""
 
 
+TEN_MINUTES, MOSTLY = range(235, 300), frozenset(range(360)) - frozenset(range(0, 360, 20))
 LIVES = 4
 """The number of simulated lifetimes."""
 
@@ -491,17 +471,12 @@ LIVES = 4
         pytest.param(_Case(HOUR, 10 * SECOND, replica_lags=(0, 30)), id="one replica loads 5 min late"),
         pytest.param(_Case(HOUR, 10 * SECOND, replica_lags=(60, 30)), id="both load late"),
         pytest.param(_Case(HOUR, 10 * SECOND, client_lag=4), id="a client hears it 40 s late"),
+        pytest.param(_Case(HOUR, 10 * SECOND, (0, 30), outage=TEN_MINUTES), id="no publication for 10 min"),
         pytest.param(
-            _Case(HOUR, 10 * SECOND, replica_lags=(0, 30), outage=range(235, 300)), id="no publication for 10 min"
-        ),
-        pytest.param(
-            _Case(HOUR, 10 * SECOND, replica_lags=(0, 0), client_lag=4, outage=range(235, 300)),
+            _Case(HOUR, 10 * SECOND, client_lag=4, outage=TEN_MINUTES),
             id="no publication for 10 min, and a client learns it late",
         ),
-        pytest.param(
-            _Case(HOUR, 10 * SECOND, replica_lags=(7, 3), outage=frozenset(range(360)) - frozenset(range(0, 360, 20))),
-            id="publication works in one moment of twenty",
-        ),
+        pytest.param(_Case(HOUR, 10 * SECOND, (7, 3), outage=MOSTLY), id="publication works in one moment of twenty"),
         pytest.param(_Case(12 * SECOND, SECOND / 8), id="the shortest lifetime"),
         pytest.param(_Case(12 * SECOND, SECOND / 8, replica_lags=(2, 8), client_lag=3), id="the shortest, all late"),
         pytest.param(_Case(90 * 24 * HOUR, 6 * HOUR, replica_lags=(0, 3)), id="the usual lifetime, seldom looked at"),

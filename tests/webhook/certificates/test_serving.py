@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import ssl
 import tempfile
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from tests.webhook.certificates.handshakes import Connection
+from tests.webhook.certificates.handshakes import Connection, assert_served, localhost_pair, serving_of
 from tests.webhook.certificates.rsa_pairs import rsa_pair
-from webhook.certificates.pair import Pair, PairError, inspect, make_pair
+from webhook.certificates.pair import PairError, inspect
 from webhook.certificates.serving import ServingContext
 
 
-def _pair() -> Pair:
-    return make_pair(["localhost"], now=datetime.now(UTC), lifetime=timedelta(days=1))
-
-
 def test_new_certificate_serves_new_connections_and_closes_none() -> None:
-    old, new = _pair(), _pair()
+    old, new = localhost_pair(), localhost_pair()
     bundle = new.authority + old.authority
-    serving = ServingContext()
-    serving.load(old.certificate, old.key)
+    serving = serving_of(old)
     with Connection(serving, trusting=bundle, name="localhost") as before:
         assert before.ask(b"one") == b"one"
         serving.load(new.certificate, new.key)
@@ -37,90 +31,65 @@ def test_new_certificate_serves_new_connections_and_closes_none() -> None:
 
 def test_many_renewals_in_one_context() -> None:
     serving = ServingContext()
-    pairs = [_pair() for _ in range(20)]
-    for pair in pairs:
+    for pair in [localhost_pair() for _ in range(20)]:
         serving.load(pair.certificate, pair.key)
-        with Connection(serving, trusting=pair.authority, name="localhost") as connection:
-            assert connection.served.encode() == pair.certificate
+        assert_served(serving, pair)
 
 
-def test_no_key_is_left_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("certificate", "problem"),
+    [
+        pytest.param(b"garbage", "not a certificate with its key", id="unreadable"),
+        pytest.param(localhost_pair().certificate, "the key belongs to another certificate", id="another key's"),
+    ],
+)
+def test_unusable_input_keeps_the_old_certificate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, certificate: bytes, problem: str
+) -> None:
+    """No key is left on the disk."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    serving, pair = ServingContext(), _pair()
-    serving.load(pair.certificate, pair.key)
-    with pytest.raises(PairError):
-        serving.load(b"garbage", pair.key)
+    pair = localhost_pair()
+    serving = serving_of(pair)
+    with pytest.raises(PairError, match=problem):
+        serving.load(certificate, pair.key)
+    assert_served(serving, pair)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_unreadable_input_keeps_the_old_certificate() -> None:
-    serving, pair = ServingContext(), _pair()
-    serving.load(pair.certificate, pair.key)
-    with pytest.raises(PairError):
-        serving.load(b"garbage", pair.key)
-    with Connection(serving, trusting=pair.authority, name="localhost") as connection:
-        assert connection.served.encode() == pair.certificate
 
 
 @pytest.mark.parametrize("key", ["RSA", "EC"])
 def test_key_of_another_type_replaces_the_previous_one(key: str) -> None:
     """A context that is loaded twice would keep using the first of them."""
-    pair, other = _pair(), rsa_pair()
-    first, second = (pair, other) if key == "RSA" else (other, pair)
+    pair, other = localhost_pair(), rsa_pair()
     serving = ServingContext()
-    for served in (first, second):
+    for served in (pair, other) if key == "RSA" else (other, pair):
         serving.load(served.certificate, served.key)
-        with Connection(serving, trusting=served.authority, name="localhost") as connection:
-            assert connection.served.encode() == served.certificate
-
-
-def test_key_of_another_certificate_changes_nothing() -> None:
-    first, second = _pair(), _pair()
-    serving = ServingContext()
-    serving.load(first.certificate, first.key)
-    with pytest.raises(PairError, match="the key belongs to another certificate"):
-        serving.load(second.certificate, first.key)
-    with Connection(serving, trusting=first.authority, name="localhost") as connection:
-        assert connection.served.encode() == first.certificate
+        assert_served(serving, served)
 
 
 def test_served_certificate_is_known() -> None:
-    serving, pair = ServingContext(), _pair()
-    assert serving.served is None
-    serving.load(pair.certificate, pair.key)
-    assert serving.served == inspect(pair.certificate, pair.key)
+    pair = localhost_pair()
+    assert ServingContext().served is None
+    assert serving_of(pair).served == inspect(pair.certificate, pair.key)
 
 
 def test_a_client_needs_no_certificate_and_no_old_protocol() -> None:
-    serving, pair = ServingContext(), _pair()
-    serving.load(pair.certificate, pair.key)
-    context = serving.context.now
+    context = serving_of(localhost_pair()).context.now
     assert context.verify_mode is ssl.CERT_NONE
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
 
 
-def test_client_certificates_work_after_a_renewal(tmp_path: Path) -> None:
-    authorities = tmp_path / "clients.crt"
-    authorities.write_bytes(_pair().authority)
-    serving = ServingContext(str(authorities))
-    for pair in (_pair(), _pair()):
-        serving.load(pair.certificate, pair.key)
+def test_client_authorities_are_read_at_each_renewal(tmp_path: Path) -> None:
+    """Without them, the old certificate stays."""
+    authorities, pair = tmp_path / "clients.crt", localhost_pair()
+    authorities.write_bytes(localhost_pair().authority)
+    serving = serving_of(localhost_pair(), str(authorities))
+    for renewed in (localhost_pair(), pair):
         assert serving.context.now.verify_mode is ssl.CERT_OPTIONAL
         assert len(serving.context.now.get_ca_certs()) == 1
-
-
-def test_missing_client_authorities_keep_the_old_certificate(tmp_path: Path) -> None:
-    authorities, pair = tmp_path / "clients.crt", _pair()
-    authorities.write_bytes(pair.authority)
-    serving = ServingContext(str(authorities))
-    serving.load(pair.certificate, pair.key)
+        serving.load(renewed.certificate, renewed.key)
     authorities.unlink()
+    other = localhost_pair()
     with pytest.raises(OSError, match="No such file"):
-        serving.load(*_pair_files())
-    with Connection(serving, trusting=pair.authority, name="localhost") as connection:
-        assert connection.served.encode() == pair.certificate
-
-
-def _pair_files() -> tuple[bytes, bytes]:
-    pair = _pair()
-    return pair.certificate, pair.key
+        serving.load(other.certificate, other.key)
+    assert serving.context.now.verify_mode is ssl.CERT_OPTIONAL
+    assert_served(serving, pair)

@@ -18,7 +18,7 @@ from flask.testing import FlaskClient
 
 from cluster_io.demo import demo_objects
 from cluster_io.live.client import ClientTransport
-from tests.objects import raw_node
+from tests.objects import raw_node, raw_object
 from tests.webhook.clusters import make_cluster
 from tests.webhook.installation import ZONE, chart_values
 from tests.webhook.review_objects import (
@@ -34,8 +34,10 @@ from webhook.cluster.view import Cluster, live_sources
 from webhook.serving.app import create_app
 
 DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")
-OWNER = controlled_by({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web-1", "uid": "77"}})
+OWNER = controlled_by(raw_object("ReplicaSet", "web-1", api_version="apps/v1", metadata={"uid": "77"}))
 UNRESOLVED: dict[str, Any] = {"priority": None, "preemptionPolicy": None, "priorityClassName": "high"}
+OWNED = create_review(pod_object(owner=OWNER, **UNRESOLVED))
+EVICTION = eviction_review("db-0", "shop", {"gracePeriodSeconds": 0})
 TIMEOUT_SECONDS = 4
 """The API server's timeout: a quarter of it is for live reads."""
 BUDGET_SECONDS = 1.0
@@ -123,14 +125,10 @@ def ask(client: FlaskClient, path: str, review: bytes) -> float:
 @pytest.mark.parametrize(
     ("path", "review"),
     [
-        pytest.param(
-            "/mutate",
-            create_review(pod_object(owner=OWNER, **UNRESOLVED)),
-            id="a new pod: its namespace, its class, its owner",
-        ),
+        pytest.param("/mutate", OWNED, id="a new pod: its namespace, its class, its owner"),
         pytest.param("/validate", create_review(pod_object(**UNRESOLVED)), id="a new pod of an unknown class"),
         pytest.param("/validate", delete_review(DB_0), id="a deletion: namespace, volumes, node, Lease"),
-        pytest.param("/validate", eviction_review("db-0", "shop", {"gracePeriodSeconds": 0}), id="an eviction"),
+        pytest.param("/validate", EVICTION, id="an eviction"),
         pytest.param("/validate", node_deletion_review(raw_node("node-1")), id="a Node"),
         pytest.param("/validate", create_review(workload_object("Deployment", "high")), id="a class of a template"),
         pytest.param("/validate", create_review(workload_object("Deployment", None)), id="a template without class"),
@@ -148,7 +146,7 @@ def test_all_live_reads_of_a_review_share_one_budget(
 def test_answers_that_come_byte_by_byte_gain_no_time(client: FlaskClient, silent: Silent) -> None:
     """Like the answers of an API server that is busy with many large objects."""
     with silent.dripping():
-        for review in (eviction_review("db-0", "shop", {"gracePeriodSeconds": 0}), delete_review(DB_0)):
+        for review in (EVICTION, delete_review(DB_0)):
             assert BUDGET_SECONDS / 2 <= ask(client, "/validate", review) < 2 * BUDGET_SECONDS
 
 
@@ -161,12 +159,7 @@ class _LateBody(io.BytesIO):
 
 
 def test_budget_starts_with_the_review_not_its_first_read(client: FlaskClient, silent: Silent) -> None:
-    review = create_review(pod_object(owner=OWNER, **UNRESOLVED))
-    answer = client.post(
-        f"/mutate?timeout={TIMEOUT_SECONDS}s",
-        input_stream=_LateBody(review),
-        content_length=len(review),
-        content_type="application/json",
-    )
+    url, body = f"/mutate?timeout={TIMEOUT_SECONDS}s", _LateBody(OWNED)
+    answer = client.post(url, input_stream=body, content_length=len(OWNED), content_type="application/json")
     assert answer.get_json()["response"]["allowed"] is True
     assert silent.asked() == []

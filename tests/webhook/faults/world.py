@@ -20,8 +20,8 @@ from typing import Any, Self
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
-from tests.objects import raw_pod
 from tests.waiting import wait_for
+from tests.webhook.asking import Asked, make_pod, make_service
 from tests.webhook.balancer import Balancer
 from tests.webhook.installation import NO_AUDIT, ZONE, Installation, Replica, chart_values
 from tests.webhook.memory import worker_of
@@ -90,7 +90,7 @@ class World:
 
     def __enter__(self) -> Self:
         self.control_plane.create_namespace(_RELEASE_NAMESPACE)
-        self.control_plane.apply([_service("default")])
+        self.control_plane.apply([make_service("default")])
         with ExitStack() as stack:
             stack.enter_context(self.balancer)
             stack.callback(self._stop)
@@ -133,9 +133,7 @@ class World:
 
     def wait_retired(self) -> None:
         """Wait until the retired replicas have ended."""
-        wait_for(
-            lambda: not any(replica.process.running for replica in self._leaving), "they end", timeout=_END_SECONDS
-        )
+        wait_for(lambda: not any(one.process.running for one in self._leaving), "they end", timeout=_END_SECONDS)
         self._leaving.clear()
 
     def kill(self, replica: Replica) -> None:
@@ -179,16 +177,14 @@ class World:
     def is_called(self, namespace: str = "default") -> bool:
         """Whether a pod that is created now would be patched; nothing is stored."""
         try:
-            path = self.control_plane.api.path("v1", "Pod", namespace)
-            made = self.control_plane.api.request("POST", path, _pod("probe", namespace), query={"dryRun": "All"})
+            return _is_patched(Asked(self.control_plane, "").tried(make_pod(namespace, "probe")))
         except (ApiError, OSError):
             return False
-        return _is_patched(made)
 
     def pod_namespace(self, name: str) -> str:
         """A namespace with a Service that selects its pods: they get constraints."""
         self.control_plane.create_namespace(name)
-        self.control_plane.apply([_service(name)])
+        self.control_plane.apply([make_service(name)])
         wait_for(lambda: self.is_called(name), f"pods in {name} are patched")
         # By one of them, which may not be the one that is called next.
         for replica in self.replicas:
@@ -311,7 +307,7 @@ class Load:
                 with self._gates[number]:
                     attempts += 1
                     try:
-                        api.create(_pod(f"web-{number}-{attempts}", self._namespace))
+                        api.create(make_pod(self._namespace, f"web-{number}-{attempts}"))
                     except (ApiError, OSError):
                         self._refused[number] += 1
                         time.sleep(_AGAIN_SECONDS)
@@ -320,15 +316,6 @@ class Load:
                 time.sleep(self._pause)
         finally:
             api.close()
-
-
-def _pod(name: str, namespace: str) -> Object:
-    return raw_pod(name, namespace, labels={"app": "web"})
-
-
-def _service(namespace: str) -> Object:
-    spec = {"selector": {"app": "web"}, "ports": [{"port": 80}]}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": namespace}, "spec": spec}
 
 
 def _is_patched(pod: Object) -> bool:

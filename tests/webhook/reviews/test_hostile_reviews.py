@@ -19,8 +19,10 @@ import pytest
 
 from cluster_io.live.live_source import LiveSource
 from cluster_io.live.responses import ChangeAnswer, Response
-from tests.objects import raw_node
-from tests.webhook.clusters import make_class, make_cluster, make_namespace, pod_rules
+from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleOptions
+from tests.controlplane.client import Object
+from tests.objects import raw_condition, raw_node, raw_object
+from tests.webhook.clusters import make_class, make_cluster, make_namespace
 from tests.webhook.review_objects import (
     create_review,
     delete_review,
@@ -37,7 +39,6 @@ from webhook.reviews.response import Answer, encode_answer
 from webhook.rules import mutate, validate
 from webhook.settings import ForceDeletion, ForceDeletionMode
 
-Object = dict[str, Any]
 MARK: Final = "evil"
 HOSTILE: Final = (
     f"n1,metadata.namespace=other,metadata.name={MARK}",
@@ -131,22 +132,12 @@ def running(name: str = "db-0", **metadata: Any) -> Object:
 
 
 STOPPING: Final[Object] = {"deletionTimestamp": "2026-11-21T03:10:00Z", "deletionGracePeriodSeconds": 30}
-NODE: Final = raw_node("node-1")
-NODE["metadata"]["uid"] = "uid-node-1"
-UNKNOWN: Final = {"type": "Ready", "status": "Unknown", "lastTransitionTime": "2026-11-21T03:00:00Z"}
+NODE: Final = raw_node("node-1", metadata={"uid": "uid-node-1"})
+UNKNOWN: Final = raw_condition("Ready", "Unknown", lastTransitionTime="2026-11-21T03:00:00Z")
 SILENT: Final = {**NODE, "status": {"conditions": [UNKNOWN]}}
-CLAIMED: Final = {
-    "apiVersion": "v1",
-    "kind": "PersistentVolumeClaim",
-    "metadata": {"name": "data-db-0", "namespace": "shop"},
-    "spec": {"volumeName": "pv-1", "accessModes": ["ReadWriteOnce"]},
-}
-VOLUME: Final = {
-    "apiVersion": "v1",
-    "kind": "PersistentVolume",
-    "metadata": {"name": "pv-1"},
-    "spec": {"nfs": {"server": "nfs", "path": "/"}, "accessModes": ["ReadWriteOnce"]},
-}
+ONCE: Final = ["ReadWriteOnce"]
+CLAIMED: Final = raw_object("PersistentVolumeClaim", "data-db-0", "shop", volumeName="pv-1", accessModes=ONCE)
+VOLUME: Final = raw_object("PersistentVolume", "pv-1", nfs={"server": "nfs", "path": "/"}, accessModes=ONCE)
 WORKLOADS: Final = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController")
 REVIEWS: Final[Mapping[str, bytes]] = {
     "delete": delete_review(running()),
@@ -173,7 +164,7 @@ def answers(
         cached,
         live=LiveSource(server, namespace="default", suggest=False),
         force_deletion=ForceDeletion(mode=mode),
-        options=pod_rules(priorityClasses={"allowed": {"*": ["none"]}}),
+        options=RuleOptions(rules=NamespaceRules({"*": NamespaceRule(allowed_classes=("none",))})),
         knows_clients=known,
         write_system_defaults=True,
     )

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from cluster_io.demo import demo_objects
-from tests.webhook.review_objects import delete_review, in_a_dry_run
+from tests.webhook.review_objects import delete_review, in_a_dry_run, validated
 from webhook.cluster.view import Cluster
-from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import ALLOWED
-from webhook.rules import validate
 
 PODS = {entry["metadata"]["name"]: entry for entry in demo_objects() if entry["kind"] == "Pod"}
 
@@ -21,7 +19,7 @@ PODS = {entry["metadata"]["name"]: entry for entry in demo_objects() if entry["k
 @pytest.fixture
 def warnings_for(demo_cluster: Cluster) -> Callable[..., tuple[str, ...]]:
     def warnings(name: str, **how: Any) -> tuple[str, ...]:
-        answer = validate(decode_review(delete_review(PODS[name], **how)), demo_cluster)
+        answer = validated(delete_review(PODS[name], **how), demo_cluster)
         assert answer.allowed
         return answer.warnings
 
@@ -56,7 +54,7 @@ def test_F3_force_deletion_warns_about_the_owners_promise(warnings_for: Warnings
 
 def test_F3_dry_run_names_the_check_before_deletion(demo_cluster: Cluster) -> None:
     """Otherwise the warning arrives when the pod no longer exists."""
-    answer = validate(decode_review(in_a_dry_run(delete_review(PODS["db-0"]))), demo_cluster)
+    answer = validated(in_a_dry_run(delete_review(PODS["db-0"])), demo_cluster)
     assert answer.warnings[1] == (
         "nothing keeps a second writer off volume data (claim data-db-0, NFS, ReadWriteOnce); "
         "check first: kubectl qos explain pod/db-0 -n shop"
@@ -70,7 +68,7 @@ def test_F3_warning_names_checks_as_far_as_there_is_room(demo_cluster: Cluster) 
     node, died = pod["spec"]["nodeName"], f"kubectl qos died pod/price-feed -n {pod['metadata']['namespace']}"
 
     def check() -> str:
-        return validate(decode_review(delete_review(pod)), demo_cluster).warnings[1]
+        return validated(delete_review(pod), demo_cluster).warnings[1]
 
     names = "containers feed, cache, proxy and 1 more"
     assert check() == f"Check now whether {names} still run on {node}: {died}; kubectl qos node {node}"
@@ -85,7 +83,7 @@ def test_forcing_shortened_deletion_names_end_of_running_stop(demo_cluster: Clus
     pod = deepcopy(PODS["alertmanager-0"])
     pod["metadata"] |= {"deletionTimestamp": "2026-11-21T03:10:10Z", "deletionGracePeriodSeconds": 10}
     pod["spec"]["terminationGracePeriodSeconds"] = 120
-    answer = validate(decode_review(delete_review(pod)), demo_cluster)
+    answer = validated(delete_review(pod), demo_cluster)
     assert "is already stopping and may run until 2026-11-21 03:12:00 UTC: forcing" in answer.warnings[0]
 
 
@@ -105,13 +103,9 @@ def test_forcing_stopping_pod_on_silent_node_does_not_speed_up(warnings_for: War
 @pytest.mark.parametrize(
     ("name", "stopping", "risk"),
     [
-        pytest.param(
-            "web-silent", True, "{} has another instead, and this one may still run", id="marked for deletion there"
-        ),
-        pytest.param(
-            "web-silent", False, "{} may start a replacement while it still runs", id="not marked for deletion"
-        ),
-        pytest.param("web-there", True, "{} may start a replacement while it still runs", id="its node answers"),
+        pytest.param("web-silent", True, "has another instead, and this one may still run", id="marked there"),
+        pytest.param("web-silent", False, "may start a replacement while it still runs", id="not marked for deletion"),
+        pytest.param("web-there", True, "may start a replacement while it still runs", id="its node answers"),
     ],
 )
 def test_replica_set_has_replaced_a_pod_deleted_on_a_silent_node(
@@ -123,8 +117,8 @@ def test_replica_set_has_replaced_a_pod_deleted_on_a_silent_node(
     pod["spec"]["nodeName"] = "node-c3" if name == "web-silent" else "node-a1"
     if stopping:
         pod["metadata"] |= {"deletionTimestamp": "2026-11-21T03:08:00Z", "deletionGracePeriodSeconds": 30}
-    answer = validate(decode_review(delete_review(pod)), demo_cluster)
-    assert answer.warnings[0].endswith(risk.format("ReplicaSet checkout-mv9cgvs6p"))
+    answer = validated(delete_review(pod), demo_cluster)
+    assert answer.warnings[0].endswith(f"ReplicaSet checkout-mv9cgvs6p {risk}")
 
 
 @pytest.mark.parametrize(
@@ -134,26 +128,22 @@ def test_pod_without_processes_has_no_risk(warnings_for: Warnings, name: str) ->
     assert warnings_for(name) == ()
 
 
-@pytest.mark.parametrize("seconds", [1, 30, None])
-def test_graceful_deletion_causes_no_warning(warnings_for: Warnings, seconds: int | None) -> None:
-    assert warnings_for("db-0", seconds=seconds) == ()
-
-
 @pytest.mark.parametrize(
-    "user",
+    "how",
     [
-        "system:serviceaccount:kube-system:pod-garbage-collector",
-        "system:serviceaccount:kube-system:generic-garbage-collector",
-        "system:serviceaccount:kube-system:namespace-controller",
-        "system:kube-controller-manager",
+        {"seconds": 1},
+        {"seconds": 30},
+        {"seconds": None},
+        {"user": "system:serviceaccount:kube-system:pod-garbage-collector"},
+        {"user": "system:serviceaccount:kube-system:generic-garbage-collector"},
+        {"user": "system:serviceaccount:kube-system:namespace-controller"},
+        {"user": "system:kube-controller-manager"},
+        {"user": "system:node:node-b2", "groups": ("system:nodes",)},
     ],
 )
-def test_controllers_get_no_warnings(warnings_for: Warnings, user: str) -> None:
-    assert warnings_for("db-0", user=user) == ()
-
-
-def test_kubelets_last_delete_gets_no_warning(warnings_for: Warnings) -> None:
-    assert warnings_for("db-0", user="system:node:node-b2", groups=("system:nodes",)) == ()
+def test_deletion_with_grace_or_by_a_controller_causes_no_warning(warnings_for: Warnings, how: Any) -> None:
+    """The last is a kubelet's last one."""
+    assert warnings_for("db-0", **how) == ()
 
 
 def test_a_name_alone_makes_no_kubelet(warnings_for: Warnings) -> None:
@@ -162,4 +152,4 @@ def test_a_name_alone_makes_no_kubelet(warnings_for: Warnings) -> None:
 
 def test_second_review_of_one_command_does_not_warn(demo_cluster: Cluster) -> None:
     pod = PODS["db-0"] | {"metadata": PODS["db-0"]["metadata"] | {"deletionGracePeriodSeconds": 0}}
-    assert validate(decode_review(delete_review(pod)), demo_cluster) == ALLOWED
+    assert validated(delete_review(pod), demo_cluster) == ALLOWED

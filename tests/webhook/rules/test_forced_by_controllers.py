@@ -15,7 +15,7 @@ import pytest
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.objects import raw_condition, raw_node
+from tests.objects import raw_condition, raw_node, raw_object, raw_workload
 from tests.waiting import wait_for
 from tests.webhook.forcing import Cluster, make_pod, serving
 
@@ -44,16 +44,8 @@ def cluster(request: pytest.FixtureRequest, helm: Path, tmp_path_factory: pytest
             control_plane = stack.enter_context(_as_one_user(request.getfixturevalue("control_plane_binaries")))
         # After the webhook has ended, which would be called, and while the control plane still runs.
         stack.callback(_delete_what_is_left, control_plane)
-        running = stack.enter_context(
-            serving(
-                control_plane,
-                helm,
-                tmp_path_factory.mktemp("helm"),
-                namespace=f"{NAME}-system",
-                force_deletion={"mode": "deny"},
-            )
-        )
-        yield running
+        folder, mode = tmp_path_factory.mktemp("helm"), {"mode": "deny"}
+        yield stack.enter_context(serving(control_plane, helm, folder, namespace=f"{NAME}-system", force_deletion=mode))
 
 
 def _delete_what_is_left(control_plane: ControlPlane) -> None:
@@ -98,9 +90,8 @@ def test_F2_pod_gc_ends_pods_on_out_of_service_nodes(cluster: Cluster, pod: Obje
     node = raw_node(pod["spec"]["nodeName"], conditions=[raw_condition("Ready", "Unknown")])
     api.patch(node, {"status": node["status"]}, subresource="status")
     api.delete(pod)
-    cluster.kubectl(
-        "taint", "nodes", pod["spec"]["nodeName"], "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
-    )
+    taint = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+    cluster.kubectl("taint", "nodes", pod["spec"]["nodeName"], taint)
     wait_for(lambda: cluster.pod(pod) is None, "PodGC force deletes it")
 
 
@@ -122,8 +113,8 @@ def test_F2_namespace_controller_ends_a_namespace(cluster: Cluster, namespace: s
 def test_F2_no_pod_is_forced_in_a_namespace_that_was_finalized(cluster: Cluster, namespace: str, pod: Object) -> None:
     """An account with all permissions in a namespace may delete it under its pods: no label remains to match."""
     api = cluster.control_plane.api
-    api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-    finalized = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}, "spec": {}}
+    finalized = {**raw_object("Namespace", namespace), "spec": {}}
+    api.delete(finalized)
     api.request("PUT", api.path("v1", "Namespace", name=namespace, subresource="finalize"), finalized)
     try:
         assert not api.list_items("v1", "Namespace", fieldSelector=f"metadata.name={namespace}")
@@ -148,23 +139,10 @@ def made_by(cluster: Cluster, namespace: str) -> Callable[..., Object]:
     """Make a ReplicaSet; return its pod."""
 
     def made_by(name: str, **spec: object) -> Object:
-        template = make_pod(name, namespace, "", **spec)
-        replica_set = {
-            "apiVersion": "apps/v1",
-            "kind": "ReplicaSet",
-            "metadata": {"name": name, "namespace": namespace},
-            "spec": {
-                "replicas": 1,
-                "selector": {"matchLabels": {"app": name}},
-                "template": {"metadata": {"labels": {"app": name}}, "spec": template["spec"]},
-            },
-        }
-        cluster.control_plane.api.create(replica_set)
-
-        def pods() -> list[Object]:
-            return cluster.control_plane.api.list_items("v1", "Pod", namespace, labelSelector=f"app={name}")
-
-        return wait_for(pods, f"a pod of {name}")[0]
+        api, pod_spec = cluster.control_plane.api, make_pod(name, namespace, "", **spec)["spec"]
+        api.create(raw_workload("ReplicaSet", name, namespace, pod_spec=pod_spec, replicas=1))
+        pods = wait_for(lambda: api.list_items("v1", "Pod", namespace, labelSelector=f"app={name}"), f"a pod of {name}")
+        return pods[0]
 
     return made_by
 

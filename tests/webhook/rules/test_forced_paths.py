@@ -11,6 +11,7 @@ import pytest
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.objects import raw_workload
 from tests.waiting import wait_for
 from tests.webhook.forcing import (
     ADMIN,
@@ -86,20 +87,15 @@ def lines(path: str, pod: Object, *, dry_run: bool = False) -> list[str]:
     """The text about a bare pod on a node that answers, for a client without a certificate."""
     node, namespace = pod["spec"]["nodeName"], pod["metadata"]["namespace"]
     if path == "node":
-        return [
-            f"{node}: without the Node, pod garbage collection force deletes 1 pod that may still run",
-            KEEP.format(node),
-        ]
+        risk = "without the Node, pod garbage collection force deletes 1 pod that may still run"
+        return [f"{node}: {risk}", KEEP.format(node)]
     # The review of an eviction does not contain its pod.
-    is_evicted = path in {"eviction", "drain"}
-    place, died = "db" if is_evicted else f"db on {node}", f"kubectl qos died pod/db -n {namespace}"
-    check = f"Check now whether container app still runs on {node}: {died}; kubectl qos node {node}"
-    if is_evicted:
-        check = f"Check now whether it still runs: {died}"
-    return [
-        f"{place}: its processes may run on, and no controller replaces it",
-        f"Check first: kubectl qos explain pod/db -n {namespace}" if dry_run else check,
-    ]
+    place, check = f"db on {node}", f"container app still runs on {node}: {{}}; kubectl qos node {node}"
+    if path in {"eviction", "drain"}:
+        place, check = "db", "it still runs: {}"
+    check = f"Check now whether {check.format(f'kubectl qos died pod/db -n {namespace}')}"
+    first = f"Check first: kubectl qos explain pod/db -n {namespace}"
+    return [f"{place}: its processes may run on, and no controller replaces it", first if dry_run else check]
 
 
 # Warn
@@ -129,30 +125,16 @@ def test_F1_collection_warns_for_each_pod(cluster: Cluster, make: Callable[..., 
     node, namespace = pod["spec"]["nodeName"], pod["metadata"]["namespace"]
     cluster.control_plane.api.create(make_pod("web", namespace, node))
     said = warnings(cluster.force("collection", pod))
-    assert sorted(said) == sorted(
-        line.replace("db", name) for name in ("db", "web") for line in lines("collection", pod)
-    )
+    expected = [line.replace("db", name) for name in ("db", "web") for line in lines("collection", pod)]
+    assert sorted(said) == sorted(expected)
 
 
-def test_F1_zero_grace_pod_warns_when_it_is_created(cluster: Cluster, space: Callable[..., str]) -> None:
+def test_F1_zero_grace_pod_or_workload_warns_when_it_is_created(cluster: Cluster, space: Callable[..., str]) -> None:
     pod = make_pod("db", space(), "", terminationGracePeriodSeconds=0)
-    done = cluster.kubectl("create", "-f", "-", body=pod)
-    assert done.returncode == 0
-    assert warnings(done) == [f"spec.{NO_GRACE}"]
-
-
-def test_F1_zero_grace_workload_warns(cluster: Cluster, space: Callable[..., str]) -> None:
-    pod = make_pod("db", space(), "", terminationGracePeriodSeconds=0)
-    workload = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "db", "namespace": pod["metadata"]["namespace"]},
-        "spec": {
-            "selector": {"matchLabels": {"app": "db"}},
-            "template": {"metadata": {"labels": {"app": "db"}}, "spec": pod["spec"]},
-        },
-    }
-    assert warnings(cluster.kubectl("create", "-f", "-", body=workload)) == [f"spec.template.spec.{NO_GRACE}"]
+    workload = raw_workload("Deployment", "db", pod["metadata"]["namespace"], pod_spec=pod["spec"])
+    for entry, path in ((pod, "spec"), (workload, "spec.template.spec")):
+        done = cluster.kubectl("create", "-f", "-", body=entry)
+        assert (done.returncode, warnings(done)) == (0, [f"{path}.{NO_GRACE}"])
 
 
 @pytest.mark.parametrize("mode", ["", "confirm", "deny"])
@@ -324,13 +306,11 @@ def test_F2_label_may_only_tighten_the_configuration(
     mode = strictest(configured, label)
     for path in ("delete", "collection", "eviction"):
         done = cluster.force(path, pod, dry_run=True)
-        match mode:
-            case "warn":
-                assert warnings(done)[:2] == lines(path, pod, dry_run=True)
-            case "confirm":
-                assert f"namespace {namespace} requires a confirmation" in done.stderr
-            case _:
-                assert f"namespace {namespace} forbids force deletions" in done.stderr
+        if mode == "warn":
+            assert warnings(done)[:2] == lines(path, pod, dry_run=True)
+        else:
+            rule = {"confirm": "requires a confirmation", "deny": "forbids force deletions"}[mode]
+            assert f"namespace {namespace} {rule}" in done.stderr
         assert (done.returncode == 0) == (mode == "warn")
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.charts.chart import CHART, NODE_CONTROLLERS
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.objects import raw_node
+from tests.objects import raw_node, raw_object
 from tests.waiting import wait_for
 from tests.webhook.forcing import ADMIN, Cluster, make_pod, serving, thinned, warnings
 
@@ -35,7 +35,6 @@ NODE_CONTROLLERS_BY_NAME = [
     for usernames in NODE_CONTROLLERS.values()
     for username in usernames
 ]
-MIRROR = {"kubernetes.io/config.mirror": "0123456789abcdef", "kubernetes.io/config.source": "file"}
 _NUMBERS = itertools.count(1)
 
 
@@ -63,11 +62,15 @@ def make(control_plane: ControlPlane, namespace: str, make_node: Callable[..., O
 
     def make(*, place: str = namespace, **spec: object) -> Object:
         # Cordoned, because the scheduler also runs, and other pods would cause warnings.
-        return control_plane.api.create(
-            make_pod("db", place, make_node(unschedulable=True)["metadata"]["name"], **spec)
-        )
+        node = make_node(unschedulable=True)["metadata"]["name"]
+        return control_plane.api.create(make_pod("db", place, node, **spec))
 
     return make
+
+
+def mirror_pod(name: str, namespace: str, node: str) -> Object:
+    annotations = {"kubernetes.io/config.mirror": "0123456789abcdef", "kubernetes.io/config.source": "file"}
+    return make_pod(name, namespace, node, metadata={"annotations": annotations})
 
 
 def goes(cluster: Cluster, path: str, pod: Object, *, user: str = "jane") -> list[str]:
@@ -124,7 +127,7 @@ def test_F2_node_identity_ends_pods_of_its_own_node_alone(
     own, elsewhere = make(), make_node(unschedulable=True)["metadata"]["name"]
     other = cluster.control_plane.api.create(make_pod("other", namespace, elsewhere))
     node = own["spec"]["nodeName"]
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "deleteOptions": {"gracePeriodSeconds": 0}}
+    eviction = raw_object("Eviction", "other", namespace, api_version="policy/v1")
     api = cluster.control_plane.client_for(f"system:node:{node}", ["system:nodes"])
 
     def refusal(ask: Callable[[], object]) -> str:
@@ -136,15 +139,12 @@ def test_F2_node_identity_ends_pods_of_its_own_node_alone(
         return api.patch(pod, {"status": {"phase": "Succeeded"}}, subresource="status")
 
     with closing(api):
-        wait_for(
-            lambda: "spec.nodeName set to itself" in refusal(lambda: ended(other)), "NodeRestriction knows the pod"
-        )
+        wait_for(lambda: "spec.nodeName set to itself" in refusal(lambda: ended(other)), "NodeRestriction knows it")
         assert "spec.nodeName set to itself" in refusal(lambda: api.delete(other, grace_period_seconds=0))
-        evicting = {**eviction, "metadata": {"name": "other", "namespace": namespace}}
+        evicting = {**eviction, "deleteOptions": {"gracePeriodSeconds": 0}}
         path = api.path("v1", "Pod", namespace, "other", "eviction")
         assert "spec.nodeName set to itself" in refusal(lambda: api.request("POST", path, evicting))
-        mirror = make_pod("mirror", namespace, elsewhere)
-        mirror["metadata"]["annotations"] = MIRROR
+        mirror = mirror_pod("mirror", namespace, elsewhere)
         assert "spec.nodeName set to itself" in refusal(lambda: api.create(mirror))
         assert "cannot delete resource" in refusal(lambda: api.delete(raw_node(node)))
         assert cluster.is_untouched(other)
@@ -219,8 +219,7 @@ def test_F2_never_refused_pods_without_processes(
 def test_F2_never_refused_mirror_pods(
     cluster: Cluster, namespace: str, make_node: Callable[..., Object], path: str
 ) -> None:
-    pod = make_pod("db", namespace, make_node()["metadata"]["name"])
-    pod["metadata"]["annotations"] = MIRROR
+    pod = mirror_pod("db", namespace, make_node()["metadata"]["name"])
     assert "deleting it stops nothing" in goes(cluster, path, cluster.control_plane.api.create(pod))[0]
 
 
@@ -233,7 +232,7 @@ def test_F2_never_refused_pods_without_grace(cluster: Cluster, make: Callable[..
 def test_F2_eviction_without_period_ignores_zero_grace_pods(cluster: Cluster, make: Callable[..., Object]) -> None:
     pod = make(terminationGracePeriodSeconds=0)
     namespace = pod["metadata"]["namespace"]
-    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "db", "namespace": namespace}}
+    body = raw_object("Eviction", "db", namespace, api_version="policy/v1")
     path = f"/api/v1/namespaces/{namespace}/pods/db/eviction"
     done = cluster.kubectl("create", "--raw", path, "-f", "-", body=body)
     assert (done.returncode, warnings(done)) == (0, []), done.stderr
@@ -243,12 +242,9 @@ def test_F2_eviction_without_period_ignores_zero_grace_pods(cluster: Cluster, ma
 def test_F2_never_refused_nodes_without_pods(cluster: Cluster, namespace: str, make: Callable[..., Object]) -> None:
     """A DaemonSet's pods belong to the node, like mirror pods."""
     pod = make()
-    mirror = make_pod("etcd", namespace, pod["spec"]["nodeName"])
-    mirror["metadata"]["annotations"] = MIRROR
-    cluster.control_plane.api.create(mirror)
-    agent = make_pod("agent", namespace, pod["spec"]["nodeName"])
+    cluster.control_plane.api.create(mirror_pod("etcd", namespace, pod["spec"]["nodeName"]))
     owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "0-0", "controller": True}
-    agent["metadata"]["ownerReferences"] = [owner]
+    agent = make_pod("agent", namespace, pod["spec"]["nodeName"], metadata={"ownerReferences": [owner]})
     cluster.control_plane.api.create(agent)
     assert is_refused(cluster, "node", pod)
     cluster.control_plane.set_pod_status(pod, {"phase": "Succeeded"})

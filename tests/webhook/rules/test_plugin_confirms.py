@@ -9,6 +9,7 @@ import pytest
 
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.plugin import Plugin, flat
+from tests.objects import raw_object
 from tests.webhook.forcing import ADMIN, CONFIRMATION, Cluster, make_pod, serving
 
 pytestmark = pytest.mark.controlplane
@@ -27,7 +28,7 @@ def cluster(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.Te
     with serving(control_plane, helm, folder, namespace="qos-of-confirmations", force_deletion=modes) as running:
         yield running
     for kind, name in (("Namespace", "asking"), ("Namespace", "forbidding"), ("Node", "node-of-confirmations")):
-        control_plane.api.delete({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}})
+        control_plane.api.delete(raw_object(kind, name))
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ import pytest
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.objects import raw_node, raw_pod
+from tests.objects import raw_node, raw_object, raw_pod
 from tests.waiting import wait_for
 from tests.webhook.asked_by_url import Files
 from tests.webhook.demo_server import UNVERIFIED, DemoServer, running_demo
-from tests.webhook.forcing import MODE
+from tests.webhook.forcing import CONFIRMATION, MODE
 from tests.webhook.review_objects import controlled_by, delete_review, eviction_review, node_deletion_review
 
 pytestmark = pytest.mark.controlplane
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.controlplane
 NODE = "secret-node"
 NAMESPACE = "secret-tenant"
 OWNER = "secret-owner"
-FORCED = {"gracePeriodSeconds": 0}
+EVICTION = eviction_review("ledger", NAMESPACE, {"gracePeriodSeconds": 0})
 Ask = Callable[[bytes], Object]
 
 
@@ -34,7 +34,7 @@ def victim(control_plane: ControlPlane) -> Iterator[Object]:
     """A running pod of another user, with an owner."""
     control_plane.create_node(NODE)
     control_plane.create_namespace(NAMESPACE)
-    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": OWNER, "namespace": NAMESPACE}}
+    config_map = raw_object("ConfigMap", OWNER, NAMESPACE)
     reference = controlled_by({**config_map, **control_plane.api.create(config_map)})
     pod = raw_pod("ledger", NAMESPACE, metadata={"ownerReferences": [reference]}, nodeName=NODE)
     yield control_plane.api.create(pod)
@@ -75,16 +75,13 @@ def _texts(response: Object) -> str:
     return "\n".join([response.get("status", {}).get("message", ""), *response.get("warnings", ())])
 
 
-def _secrets(victim: Object) -> set[str]:
-    return {NODE, OWNER, victim["metadata"]["uid"], victim["metadata"]["ownerReferences"][0]["uid"]}
-
-
 def _leaked(response: Object, victim: Object) -> set[str]:
-    return {secret for secret in _secrets(victim) if secret in json.dumps(response)}
+    secrets = {NODE, OWNER, victim["metadata"]["uid"], victim["metadata"]["ownerReferences"][0]["uid"]}
+    return {secret for secret in secrets if secret in json.dumps(response)}
 
 
 def test_forged_eviction_is_refused_without_names(ask: Ask, victim: Object) -> None:
-    response = ask(eviction_review("ledger", NAMESPACE, FORCED))
+    response = ask(EVICTION)
     assert _leaked(response, victim) == set()
     assert response["allowed"] is False
     command = (
@@ -97,38 +94,36 @@ def test_forged_eviction_is_refused_without_names(ask: Ask, victim: Object) -> N
 
 
 def test_command_confirms_for_permitted_users(control_plane: ControlPlane, ask: Ask, victim: Object) -> None:
-    command = _texts(ask(eviction_review("ledger", NAMESPACE, FORCED))).partition(", or: ")[2].strip()
+    command = _texts(ask(EVICTION)).partition(", or: ")[2].strip()
     subprocess.run(["bash", "-c", command], check=True, env=control_plane.kubectl_environment(), capture_output=True)
     try:
-        response = ask(eviction_review("ledger", NAMESPACE, FORCED))
+        response = ask(EVICTION)
         assert (response["allowed"], _leaked(response, victim)) == (True, set())
         assert len(response["warnings"]) == 2
     finally:
-        annotation = {"kubectl-qos.io/confirm-force-delete": None}
-        control_plane.api.patch(victim, {"metadata": {"annotations": annotation}})
+        control_plane.api.patch(victim, {"metadata": {"annotations": {CONFIRMATION: None}}})
 
 
 def test_alternative_contains_no_names(control_plane: ControlPlane, ask: Ask, victim: Object) -> None:
-    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    space = raw_object("Namespace", NAMESPACE)
+
+    def forbidden() -> Object | None:
+        response = ask(EVICTION)
+        return response if "forbids force deletions" in _texts(response) else None
+
     control_plane.api.patch(space, {"metadata": {"labels": {MODE: "deny"}}})
     try:
-        response = wait_for(lambda: _forbidden(ask), "the label counts")
+        response = wait_for(forbidden, "the label counts")
     finally:
         control_plane.api.patch(space, {"metadata": {"labels": {MODE: None}}})
     assert _leaked(response, victim) == set()
 
 
-def _forbidden(ask: Ask) -> Object | None:
-    response = ask(eviction_review("ledger", NAMESPACE, FORCED))
-    return response if "forbids force deletions" in _texts(response) else None
-
-
 def test_forged_node_deletion_is_refused_and_names_no_pods(ask: Ask, victim: Object) -> None:
     response = ask(node_deletion_review(raw_node(NODE)))
     assert response["allowed"] is False
-    assert "force deletes 1 pod that may still run; to be confirmed for the namespace of some of them" in _texts(
-        response
-    )
+    said = "force deletes 1 pod that may still run; to be confirmed for the namespace of some of them"
+    assert said in _texts(response)
     assert not any(name in json.dumps(response) for name in ("ledger", NAMESPACE, victim["metadata"]["uid"]))
 
 
@@ -154,8 +149,7 @@ def test_client_with_a_certificate_gets_all_names(
     control_plane: ControlPlane, files: Files, victim: Object, tmp_path: Path
 ) -> None:
     with _serving(control_plane, files, tmp_path, files.ca) as server:
-        review = eviction_review("ledger", NAMESPACE, FORCED)
-        answer = server.ask("POST", "/validate", review, context=files.client("kube-apiserver"))
+        answer = server.ask("POST", "/validate", EVICTION, context=files.client("kube-apiserver"))
         texts = _texts(json.loads(answer.body)["response"])
         assert all(text in texts for text in (NODE, OWNER, victim["metadata"]["uid"]))
         answer = server.ask("POST", "/validate", node_deletion_review(raw_node(NODE)), context=files.client("x"))
