@@ -141,7 +141,7 @@ def test_pod_without_processes_has_no_risk(warnings_for: Warnings, name: str) ->
         {"user": "system:node:node-b2", "groups": ("system:nodes",)},
     ],
 )
-def test_deletion_with_grace_or_by_a_controller_causes_no_warning(warnings_for: Warnings, how: Any) -> None:
+def test_graceful_or_controllers_deletion_causes_no_warning(warnings_for: Warnings, how: Any) -> None:
     """The last is a kubelet's last one."""
     assert warnings_for("db-0", **how) == ()
 

@@ -119,7 +119,7 @@ def test_F2_confirm_names_the_command() -> None:
     assert answer_to(make_pod(), "confirm") == Answer(denial=denial)
 
 
-def test_F2_confirmation_is_of_one_pod_and_does_not_help_against_deny() -> None:
+def test_F2_confirmation_is_of_one_pod_and_not_against_deny() -> None:
     assert not answer_to(annotated(**{CONFIRM: "0-0"}), "confirm").allowed
     assert not answer_to(CONFIRMED, "deny").allowed
 
@@ -302,7 +302,7 @@ def test_F1_eviction_with_grace_causes_no_warning(options: Object | None) -> Non
     assert evicted(options, mode="deny") == ALLOWED
 
 
-def test_F2_eviction_is_never_refused_to_exempt_clients_or_for_ended_pods() -> None:
+def test_F2_eviction_by_exempt_clients_or_of_ended_is_allowed() -> None:
     assert evicted(FORCED, mode="deny", user="fencer") == ALLOWED
     assert evicted(FORCED, mode="deny", pod=make_pod(phase="Failed")) == ALLOWED
     assert validated(EVICTION, make_cluster([make_namespace(force_delete="deny")])) == ALLOWED, "a missing pod"
