@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -17,6 +17,7 @@ from cluster_io.live.responses import ChangeAnswer
 from podrules.api.model.base import ObjectMeta
 from tests.controlplane.client import Object
 from tests.marked import TESTS
+from tests.objects import raw_node
 from tests.waiting import wait_for
 from tests.webhook.clusters import make_cluster
 from tests.webhook.review_objects import (
@@ -36,7 +37,7 @@ from webhook.settings import ForceDeletion, ForceDeletionMode
 ROOT = TESTS.parent
 UID = "97adba77-19ea-40d7-a1ef-b38fa206ac45"
 RUNNING = {**pod_object(name="db-0", nodeName="node-1"), "status": {"phase": "Running"}}
-RUNNING["metadata"] = {**RUNNING["metadata"], "uid": UID}
+RUNNING["metadata"]["uid"] = UID
 
 
 class Clock:
@@ -105,6 +106,13 @@ class Silent:
         raise AssertionError(f"{path}: {idle_timeout}")
 
 
+def running(transport: Silent, note: Callable[[str], None] = lambda _: None) -> Events:
+    """The queue of Events, and a thread that sends them."""
+    events = Events(transport, note)
+    threading.Thread(target=events.run, daemon=True).start()
+    return events
+
+
 def forced(number: int, kind: str = "Pod") -> ForceDeletionRecord:
     meta = ObjectMeta(name=f"db-{number}", namespace=f"shop-{number}", uid=f"{number}")
     return ForceDeletionRecord(kind, meta, ForceDeletionMode.DENY)
@@ -114,8 +122,7 @@ def test_no_refusal_waits_for_its_event() -> None:
     """One is under way and the queue is full: later ones are counted and dropped."""
     outcomes: list[str] = []
     transport = Silent()
-    events = Events(transport, outcomes.append)
-    threading.Thread(target=events.run, daemon=True).start()
+    events = running(transport, outcomes.append)
     events.enqueue(forced(0), "jane", "no")
     assert transport.asked.wait(60)
     for number in range(1, 101):
@@ -127,8 +134,7 @@ def test_no_refusal_waits_for_its_event() -> None:
 
 def test_foreign_text_is_made_plain_and_short() -> None:
     transport = Silent()
-    events = Events(transport, lambda _: None)
-    threading.Thread(target=events.run, daemon=True).start()
+    events = running(transport)
     events.enqueue(forced(0), "jane\x1b[2J: kubectl taint nodes --all" + "é" * 2000, "ü" * 2000)
     assert transport.asked.wait(60)
     note = transport.bodies[0]["note"]
@@ -145,75 +151,59 @@ def test_rules_that_the_audit_log_names_are_documented() -> None:
     tables = (handlers.DEFAULTS, handlers.POD_RULES, handlers.TEMPLATE_RULES, handlers.DELETION_RULES.values())
     judging: Iterable[handlers.Rule[Any]] = chain.from_iterable(tables)
     named = {rule.name for rule in judging} | {unreadable._RULE}
-    (listed,) = re.findall(
-        r"^Rules are (.+?)\.\n\n",
-        (ROOT / "docs" / "webhook" / "reference.md").read_text(),
-        re.MULTILINE | re.DOTALL,
-    )
+    page = (ROOT / "docs" / "webhook" / "reference.md").read_text()
+    (listed,) = re.findall(r"^Rules are (.+?)\.\n\n", page, re.MULTILINE | re.DOTALL)
     assert set(re.findall(r"`([a-z-]+)`", listed)) == named
 
 
 # Reviews with Events
 
 
-def reported(review: bytes, mode: str = "deny") -> list[tuple[str, str, str]]:
+Reported = list[tuple[str, str, str]]
+NODE = raw_node("node-1", metadata={"uid": "1"})
+
+
+def reported(review: bytes, mode: str) -> Reported:
     """Kind, name and user of each force deletion in one review."""
-    found: list[tuple[str, str, str]] = []
+    found: Reported = []
 
     def report(forced: ForceDeletionRecord, user: str, denial: str) -> None:
         assert bool(denial) is (mode == "deny")
         found.append((forced.kind, forced.metadata.name, user))
 
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "uid": "1"}}
-    cluster = make_cluster([node, RUNNING], force_deletion=ForceDeletion(mode=ForceDeletionMode(mode)))
+    cluster = make_cluster([NODE, RUNNING], force_deletion=ForceDeletion(mode=ForceDeletionMode(mode)))
     app = create_app(cluster, lambda: (), lambda: False, report_forced=report)
     assert app.test_client().post("/validate", data=review, content_type="application/json").status_code == 200
     return found
 
 
-@pytest.mark.parametrize(
-    ("review", "expected"),
-    [
-        pytest.param(delete_review(RUNNING), [("Pod", "db-0", "jane")], id="a refused force deletion"),
-        pytest.param(delete_review(RUNNING, seconds=30), [], id="a plain deletion"),
-        pytest.param(delete_review(RUNNING).replace(b'"dryRun": false', b'"dryRun": true'), [], id="a dry run"),
-        pytest.param(
-            node_deletion_review({"metadata": {"name": "node-1", "uid": "1"}}),
-            [("Node", "node-1", "jane")],
-            id="a refused deletion of a Node",
-        ),
-        pytest.param(delete_review(RUNNING, groups=("system:nodes",)), [], id="a kubelet's"),
-    ],
-)
-def test_events_only_for_refused_force_deletions(review: bytes, expected: list[tuple[str, str, str]]) -> None:
-    assert reported(review) == expected
-
-
 ZERO_GRACE = {**RUNNING, "spec": {**RUNNING["spec"], "terminationGracePeriodSeconds": 0}}
+NODE_DELETION = node_deletion_review(NODE)
+EVICTION = eviction_review("db-0", "shop", {"gracePeriodSeconds": 0})
 
 
 @pytest.mark.parametrize(
-    ("review", "expected"),
+    ("review", "refused", "allowed"),
     [
-        pytest.param(delete_review(RUNNING), [("Pod", "db-0", "jane")], id="a force deletion"),
-        pytest.param(delete_review(RUNNING, seconds=30), [], id="a plain deletion"),
-        pytest.param(in_a_dry_run(delete_review(RUNNING)), [], id="a dry run"),
-        pytest.param(delete_review(ZERO_GRACE), [], id="each deletion of it is one"),
-        pytest.param(delete_review(RUNNING, groups=("system:nodes",)), [], id="a kubelet's"),
-        pytest.param(
-            eviction_review("db-0", "shop", {"gracePeriodSeconds": 0}), [], id="a budget may refuse the eviction"
-        ),
-        pytest.param(node_deletion_review({"metadata": {"name": "node-1", "uid": "1"}}), [], id="a Node's"),
+        pytest.param(delete_review(RUNNING), [("Pod", "db-0", "jane")], [("Pod", "db-0", "jane")], id="forced"),
+        pytest.param(delete_review(RUNNING, seconds=30), [], [], id="a plain deletion"),
+        pytest.param(in_a_dry_run(delete_review(RUNNING)), [], [], id="a dry run"),
+        pytest.param(delete_review(RUNNING, groups=("system:nodes",)), [], [], id="a kubelet's"),
+        pytest.param(NODE_DELETION, [("Node", "node-1", "jane")], [], id="a Node's"),
+        # A budget may refuse it after the webhook has allowed it.
+        pytest.param(EVICTION, [("Pod", "db-0", "jane")], [], id="an eviction"),
+        pytest.param(delete_review(ZERO_GRACE), None, [], id="without grace: each deletion is forced, and allowed"),
     ],
 )
-def test_events_for_allowed_force_deletions(review: bytes, expected: list[tuple[str, str, str]]) -> None:
-    assert reported(review, "warn") == expected
+def test_events_only_for_force_deletions(review: bytes, refused: Reported | None, allowed: Reported) -> None:
+    if refused is not None:
+        assert reported(review, "deny") == refused
+    assert reported(review, "warn") == allowed
 
 
 def test_event_of_allowed_force_deletion_names_user_risk_node() -> None:
     transport = Silent()
-    events = Events(transport, lambda _: None)
-    threading.Thread(target=events.run, daemon=True).start()
+    events = running(transport)
     allowed = replace(forced(0), mode=ForceDeletionMode.CONFIRM, risk="db-0 on node-1: risk", node="node-1")
     events.enqueue(forced(0), "jane", "no")
     # It is confirmed a moment later.

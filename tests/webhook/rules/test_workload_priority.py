@@ -58,11 +58,8 @@ def test_P1_a_class_that_exists_or_none_is_not(kind: str, class_name: str | None
     assert validated(workload_object(kind, class_name), make_cluster(CLASSES)) == ALLOWED
 
 
-CRON_JOB = workload_object("CronJob", "hihg")
-REPLICA_SET, JOB = (
-    workload_object(kind, "hihg", owner=controlled_by(owner))
-    for kind, owner in {"ReplicaSet": DEPLOYMENT, "Job": CRON_JOB}.items()
-)
+REPLICA_SET = workload_object("ReplicaSet", "hihg", owner=controlled_by(DEPLOYMENT))
+JOB = workload_object("Job", "hihg", owner=controlled_by(workload_object("CronJob", "hihg")))
 
 
 @pytest.mark.parametrize(
