@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
 import gevent
 from gevent.event import Event
@@ -28,8 +28,6 @@ from webhook.serving.connections.registry import Connection, Connections, keep_l
 # Every other turn is for addresses of known clients: a flood from thousands of addresses does not delay them.
 
 _LOG: Final = logging.getLogger(__name__)
-_MAX_DROPPED: Final = 50
-"""The number of closed connections that are dropped at once."""
 _TCP_INFO: Final[int | None] = getattr(socket, "TCP_INFO", None)
 """Only on Linux."""
 _ESTABLISHED: Final = 1
@@ -44,14 +42,8 @@ def give_way() -> None:
     gevent.sleep(1e-9)
 
 
-class Go(Protocol):
-    """The callback for a connection's turn."""
-
-    def __call__(self, *, has_left: bool) -> bool:
-        """Take the turn or not; return whether it is taken: the caller then enters `working`.
-
-        ``has_left`` is true if the client has closed the connection.
-        """
+Go = Callable[[], bool]
+"""The callback for a connection's turn: takes it or not; if it returns True, its caller enters `Turns.working`."""
 
 
 class Turns:
@@ -84,11 +76,7 @@ class Turns:
         """Whether the next turn is for addresses of known clients."""
 
     def ask(self, connection: Connection, go: Go) -> None:
-        """Call ``go`` when it is the connection's turn, which may be now."""
-        if not (self._waiting or self._is_called) and self._clock() >= self._free_at:
-            if not self._is_taken(connection, go):
-                self._is_called = False
-            return
+        """Call ``go`` when it is the connection's turn."""
         self._waiting.setdefault(connection.address, {})[connection] = go
         self._call_next()
 
@@ -116,38 +104,20 @@ class Turns:
             self._later(max(0.0, self._free_at - self._clock()), self._next)
 
     def _next(self) -> None:
-        for _ in range(_MAX_DROPPED):
-            if not self._waiting:
-                break
+        while self._waiting:
             self._is_for_known = not self._is_for_known
             known = filter(self._knows, self._waiting) if self._is_for_known else ()
             address = next(iter(known), None) or next(iter(self._waiting))
-            of_one = self._waiting[address]
+            of_one = self._waiting.pop(address)
             connection, go = of_one.popitem()
-            del self._waiting[address]
             if of_one:
                 self._waiting[address] = of_one
-            if self._is_taken(connection, go):
-                return
+            try:
+                if go():
+                    return
+            except Exception:  # noqa: BLE001 - every error is logged, and affects only this connection
+                _LOG.exception("%s: the TLS handshake failed", connection.address)
         self._is_called = False
-        self._call_next()
-
-    def _is_taken(self, connection: Connection, go: Go) -> bool:
-        """Offer a turn; an error affects only this connection, not the turns of others."""
-        self._is_called = True
-        try:
-            return go(has_left=_has_left(connection.sock))
-        except Exception:  # noqa: BLE001 - every error is logged
-            _LOG.exception("%s: the TLS handshake failed", connection.address)
-            return False
-
-
-def _has_left(sock: socket.socket) -> bool:
-    """Whether the client has closed its end, after all its data."""
-    try:
-        return _TCP_INFO is not None and sock.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1)[0] != _ESTABLISHED
-    except OSError:
-        return True
 
 
 # The socket that the server reads and writes: TLS in small steps, so that one client cannot stop the others.
@@ -442,10 +412,10 @@ class Listener(StreamServer):
         self._turns.leave(connection)
         connection.sock.close()
 
-    def _begin(self, connection: Connection, address: Any, *, has_left: bool) -> bool:
+    def _begin(self, connection: Connection, address: Any) -> bool:
         """Offer the connection its turn; return whether it takes it."""
         connection.wake = None
-        if has_left:
+        if _has_left(connection.sock):
             self._break_off(connection)
             return False
         if not _has_record(connection.sock):
@@ -510,7 +480,7 @@ class Listener(StreamServer):
         event = Event()
         is_ours = False
 
-        def go(*, has_left: bool) -> bool:  # noqa: ARG001 - the next step detects it
+        def go() -> bool:
             nonlocal is_ours
             is_ours = True
             connection.wake = None
@@ -549,3 +519,11 @@ def _has_record(sock: socket.socket) -> bool:
     has_all = is_over or length <= len(there)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1 if has_all else length)
     return has_all
+
+
+def _has_left(sock: socket.socket) -> bool:
+    """Whether the client has closed its end, after all its data."""
+    try:
+        return _TCP_INFO is not None and sock.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1)[0] != _ESTABLISHED
+    except OSError:
+        return True

@@ -12,11 +12,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
-from functools import partial
 from typing import Final
 
-_MAX_EARNED: Final = 1 << 20
-"""Bytes above which connections rank the same. The API server reaches it after some dozens of reviews."""
 _BEGINNING: Final = 64 << 10
 """Bytes that are kept from a body that is too long: they identify the request."""
 _SEND_BYTES: Final = 16 << 10
@@ -57,12 +54,11 @@ class Connection:
         "address",
         "begun",
         "body",
-        "certified",
         "deadline",
-        "earned",
         "ended",
         "held",
         "is_kept",
+        "known",
         "received",
         "sock",
         "stage",
@@ -92,24 +88,12 @@ class Connection:
         """Whether further bytes are held too, or only read and dropped."""
         self.body = io.BytesIO()
         """The kept part of a large body."""
-        self.earned = 0
-        """Bytes of all whole reviews of this connection."""
-        self.certified = False
-        """Whether the client has shown an accepted certificate."""
+        self.known = False
+        """Whether the client has sent a whole review or shown an accepted certificate; otherwise it is a newcomer."""
         self.ended = False
         """Whether the webhook has ended the connection."""
         self.wake: Callable[[], object] | None = None
         """What to call at its end, if no greenlet waits for its socket."""
-
-    @property
-    def known(self) -> bool:
-        """Whether the client has sent a whole review or shown an accepted certificate; otherwise it is a newcomer."""
-        return self.earned > 0 or self.certified
-
-    @property
-    def rank(self) -> tuple[bool, int]:
-        """The value for sorting; connections with earned bytes within a factor of two rank the same."""
-        return self.certified, min(self.earned, _MAX_EARNED).bit_length()
 
     def check(self) -> None:
         """Check that the connection has not been ended.
@@ -231,8 +215,7 @@ class Memory:
         most, total = self._most - self._share + spare, self._known + self._newcomers
         itself = asking if asking.is_kept is is_kept else None
         if self._newcomers > most or (self._newcomers > self._share + spare and total > self._most + spare):
-            of_known = self._slowest_of(True, now, is_kept=is_kept) if asking.known else None
-            return self._slowest_of(False, now, is_kept=is_kept) or of_known or itself
+            return self._slowest_of(False, now, is_kept=is_kept) or itself
         if self._known > most:
             return self._slowest_of(True, now, is_kept=is_kept) or itself
         return None
@@ -243,7 +226,7 @@ class Memory:
             for held in self._held
             if held.known is known and held.stage is not Stage.ANSWER and held.is_kept is is_kept
         )
-        return min(unfinished, key=lambda held: (held.rank, *_speed(held, now)), default=None)
+        return min(unfinished, key=lambda held: _speed(held, now), default=None)
 
     def _add(self, connection: Connection, count: int) -> None:
         if connection.known:
@@ -270,12 +253,10 @@ def _speed(connection: Connection, now: float) -> tuple[bool, float]:
 #
 # **Too many connections.** Newcomers, which have sent no whole review yet, have 300 places that others cannot take; all
 # others have 700. The oldest newcomer is ended first: a client with a request sends it at once and is no longer a
-# newcomer. Newcomers from addresses of known clients stay while there are others. If one address has more than half of
-# them, its oldest is ended first. Among known clients, the one that has sent the least is ended first, by bytes of
-# whole reviews, then the one that was idle longest. A client of an address that has more than half of them is ended
-# before all others. A client that was answered within a second is ended last: its next request may be on its way. A
-# client with an accepted certificate ranks above all. No address has a limit: the API server may share one with others.
-# TLS handshakes may be under way on 250 of all places; the same rule selects the newcomer to end.
+# newcomer. Newcomers from addresses of known clients stay while there are others. Among known clients, the one that was
+# idle longest is ended first. If one address has more than half of the newcomers, or of the known clients, its oldest
+# is ended first. No address has a limit: the API server may share one with others. TLS handshakes may be under way on
+# 250 of all places; the same rule selects the newcomer to end.
 #
 # **Too little memory.** See `Memory`.
 
@@ -290,8 +271,6 @@ READ_SECONDS: Final = 3.0
 """The time for a head, and for a body; the API server sends both at once."""
 REQUEST_SECONDS: Final = 15.0
 """The time from the whole body to the last byte of the answer; the API server waits 2 s, or 30 s at most."""
-_IN_USE_SECONDS: Final = 1.0
-"""After an answer: to end these connections, a client must send requests on a thousand of its own within this time."""
 CHECK_SECONDS: Final = 0.5
 """The time between two searches for late connections."""
 _MAX_HEAD: Final = 64 << 10
@@ -379,13 +358,10 @@ class Connections:
             connection: The connection.
             certified: Whether its client has shown an accepted certificate.
         """
-        if connection.ended:
-            return
         self._handshakes.pop(connection, None)
         if certified:
             self._leave(connection)
             self._know(connection)
-        connection.certified = certified
         connection.stage = Stage.NEW
         connection.deadline = None
 
@@ -421,9 +397,6 @@ class Connections:
 
     def begin_body(self, connection: Connection) -> None:
         """Note that the head of a request has arrived."""
-        if connection.stage is not Stage.HEAD:
-            # It arrived together with the last bytes of the previous request.
-            connection.begun = self._now()
         self._enter(connection, Stage.BODY, READ_SECONDS)
 
     def pass_over(self, connection: Connection) -> None:
@@ -439,7 +412,6 @@ class Connections:
     def leave_rest(self, connection: Connection) -> None:
         """Keep nothing from a body that is not read to its end."""
         self._memory.free(connection)
-        connection.received = 0
         connection.body = io.BytesIO()
 
     def count_larger(self, size: int) -> int:
@@ -462,8 +434,6 @@ class Connections:
         self._memory.free(connection)
         if review:
             self._leave(connection)
-            # All pipelined requests may have arrived with the first.
-            connection.earned += max(connection.received, 1)
             self._know(connection)
         connection.received = 0
         connection.is_kept = True
@@ -501,14 +471,12 @@ class Connections:
 
     def _make_room(self) -> None:
         newcomers_first = len(self._newcomers) >= self._least_newcomers
-        candidates = (partial(self._oldest, self._newcomers), self._first_known)
-        for candidate in candidates if newcomers_first else reversed(candidates):
-            if (found := candidate()) is not None:
-                self.end(found, "full")
-                return
+        first, second = (self._newcomers, self._known) if newcomers_first else (self._known, self._newcomers)
+        if (found := self._oldest(first) or self._oldest(second)) is not None:
+            self.end(found, "full")
 
     def _oldest(self, connections: Mapping[Connection, None]) -> Connection | None:
-        """The newcomer that is ended first, of connections that are sorted by age.
+        """The connection that is ended first, of newcomers or of known ones, the oldest first.
 
         The API server opens several at once, and each stays a newcomer for some milliseconds only. So its address must
         not be taken for the flood's because the flood has many addresses.
@@ -525,18 +493,6 @@ class Connections:
                 return next(each for each in candidates if each.address == address)
         return next(iter(candidates), None)
 
-    def _first_known(self) -> Connection | None:
-        """The known connection that is ended first; None: all their requests are complete."""
-        half, used = len(self._known) / 2, self._now() - _IN_USE_SECONDS
-
-        def key(known: Connection) -> tuple[bool, bool, bool, float, int]:
-            certified, rank = known.rank
-            count = self._known_at[known.address]
-            is_in_use = known.begun > used
-            return certified, count <= half, is_in_use, known.begun if is_in_use else rank, -count
-
-        return min((known for known in self._known if known.stage is not Stage.ANSWER), key=key, default=None)
-
     def _enter(self, connection: Connection, stage: Stage, seconds: float) -> None:
         connection.stage = stage
         connection.deadline = self._now() + seconds
@@ -549,6 +505,7 @@ class Connections:
         self._leave(connection)
 
     def _know(self, connection: Connection) -> None:
+        connection.known = True
         self._known[connection] = None
         self._known_at[connection.address] += 1
 
