@@ -39,15 +39,13 @@ if TYPE_CHECKING:
 # Serves ``GET /metrics`` over plain HTTP, on a separate port that must not delay reviews.
 #
 # A pod without credentials may reach this port, so its cost is limited: one connection each `_ACCEPT_SECONDS`, and one
-# request on it, in few reads. Other connections wait in the kernel and cost this process no CPU. Silent connections do
-# not block Prometheus: if there are too many, the oldest is ended.
+# request on it, in few reads and a few seconds. Other connections wait in the kernel and cost this process no CPU.
 
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 SCRAPE_SECONDS: Final = 3.0
 """The time for one connection."""
 _ACCEPT_SECONDS: Final = 0.05
 """The time between two connections: at most 20 pages a second, each of about a millisecond."""
-_MAX_OPEN: Final = 8
 _MAX_READS: Final = 16
 _READ_BYTES: Final = 4096
 _HEAD_END: Final = b"\r\n\r\n"
@@ -68,15 +66,11 @@ class ScrapeServer(StreamServer):
         host, _, port = address.rpartition(":")
         super().__init__((host.strip("[]"), int(port)), handle=self._answer)
         self._page = page
-        self._open: list[gevent.Greenlet[..., None]] = []
 
     def do_handle(self, *accepted: Any) -> None:
         """Serve one connection, and accept no other for a moment."""
         keep_little_unread(accepted[0])
-        self._open = [each for each in self._open if not each.dead]
-        if len(self._open) >= _MAX_OPEN:
-            self._open.pop(0).kill(block=False)
-        self._open.append(gevent.spawn(self._answer, *accepted))
+        gevent.spawn(self._answer, *accepted)
         self.stop_accepting()
         gevent.spawn_later(_ACCEPT_SECONDS, self.start_accepting)
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -29,6 +30,7 @@ from tests.webhook.review_objects import create_review, delete_review, pod_objec
 from webhook.reviews.admission_review import MAX_REVIEW_BYTES
 from webhook.reviews.partial_objects import MAX_VALUES
 from webhook.serving.connections import MAX_CONNECTIONS, READ_SECONDS
+from webhook.serving.server import ScrapeServer
 
 GOOD = create_review(pod_object(name="web"))
 DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")
@@ -208,6 +210,31 @@ def test_pipelined(server: DemoServer) -> None:
     assert is_served(server)
 
 
+def test_others_are_served_between_pipelined_requests(server: DemoServer) -> None:
+    """All of them are in one TLS record, so that the server has to wait for none."""
+
+    def refused(name: str) -> bytes:
+        body = create_review(pod_object(name=name, priorityClassName="none"))
+        return HEAD.replace("/mutate", "/validate").format(length=len(body)).encode() + body
+
+    many = refused("many")
+    many *= (16 << 10) // len(many)
+
+    def is_between() -> bool:
+        """A pause of the machine may delay the other request."""
+        logged = len(server.log())
+        with open_tls(server.port) as pipelined, open_tls(server.port) as other:
+            pipelined.sendall(many)
+            other.sendall(refused("other"))
+            assert other.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+            socket.socket.shutdown(pipelined, socket.SHUT_WR)
+            read_all(pipelined)
+        names = re.findall("outcome=denied .* object=pods/[^/]+/(many|other)", server.log()[logged:])
+        return "other" in names[1:-1]
+
+    wait_for(is_between, "another request is answered in between")
+
+
 def test_plain_http_on_the_tls_port(server: DemoServer) -> None:
     before = server.metric('qos_webhook_closed_connections_total{reason="tls"}')
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
@@ -289,28 +316,41 @@ def _unsent(port: int) -> list[int]:
     return [int(line[4].partition(":")[0], 16) for line in mine]
 
 
-def test_unread_answers_take_little_memory_for_seconds(server: DemoServer) -> None:
+@pytest.mark.parametrize(
+    ("scheme", "request_", "count"),
+    [
+        pytest.param("https", "GET /healthz", 4000, id="requests that are not read to their end"),
+        pytest.param("https", "GET /healthz", 250, id="requests that are all read"),
+        pytest.param("http", "GET /metrics", 1, id="a scrape"),
+    ],
+)
+def test_unread_answers_take_little_memory_for_seconds(
+    server: DemoServer, scheme: str, request_: str, count: int
+) -> None:
     """The kernel counts them as memory of the pod, and keeps them when the webhook has closed the connection."""
     if not Path("/proc/net/tcp").exists():
         without("there is no /proc/net/tcp, where Linux shows what waits to be sent")
-    requests = b"GET /healthz HTTP/1.1\r\nHost: webhook\r\n\r\n" * 4000
-    wait_for(lambda: not any(_unsent(server.port)), "nothing is left of other tests")
+    port = server.port if scheme == "https" else server.metrics_port
+    wait_for(lambda: not any(_unsent(port)), "nothing is left of other tests")
     found = [0]
 
     def some_wait() -> bool:
-        now = _unsent(server.port)
+        now = _unsent(port)
         found.extend(now)
         return any(now)
 
-    with socket.socket() as plain:
-        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-        plain.settimeout(2)
-        plain.connect(("127.0.0.1", server.port))
-        with UNVERIFIED.wrap_socket(plain) as connection:
-            with suppress(OSError):
-                connection.sendall(requests)
-            wait_for(lambda: some_wait() and max(found) > 4 << 10, "answers wait for their client")
-            wait_for(lambda: not some_wait(), "they are dropped")
+    with ExitStack() as stack:
+        connection = stack.enter_context(socket.socket())
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        connection.settimeout(2)
+        connection.connect(("127.0.0.1", port))
+        if scheme == "https":
+            connection = stack.enter_context(UNVERIFIED.wrap_socket(connection))
+        with suppress(OSError):
+            connection.sendall(f"{request_} HTTP/1.1\r\nHost: webhook\r\n\r\n".encode() * count)
+        wait_for(lambda: some_wait() and max(found) > 4 << 10, "answers wait for their client")
+        # Otherwise the kernel keeps them for one or two minutes.
+        wait_for(lambda: not some_wait(), "they are dropped", timeout=40)
     assert max(found) <= 64 << 10
 
 
@@ -386,6 +426,33 @@ def test_memory(server: DemoServer, fill: Callable[[bytes, bytes, bytes], bytes]
     assert answers[-1] in {b"HTTP/1.1 200", b"HTTP/1.1 400"}
     assert is_served(server)
     assert peak(server.worker) < MEMORY_LIMIT
+
+
+def test_scrapes_are_limited(server: DemoServer) -> None:
+    """At most 20 connections a second: a page costs as much as a review."""
+    began = time.monotonic()
+    with ExitStack() as stack:
+        address = ("127.0.0.1", server.metrics_port)
+        scrapers = [stack.enter_context(socket.create_connection(address, timeout=60)) for _ in range(21)]
+        for scraper in scrapers:
+            scraper.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        for scraper in scrapers:
+            assert scraper.recv(1 << 10).startswith(b"HTTP/1.1 200 ")
+    assert time.monotonic() - began > 0.9
+
+
+def test_silent_scraper_is_disconnected(server: DemoServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.metrics_port), timeout=60) as scraper:
+        assert scraper.recv(1) == b""
+
+
+def test_scrape_without_an_end_is_not_read_to_its_end() -> None:
+    """A client that sends without a pause would keep the process from everything else."""
+    client = MagicMock()
+    client.recv.side_effect = [b"G"] * 100
+    ScrapeServer("127.0.0.1:0", bytes)._answer(client, None)
+    assert client.recv.call_count == 16
+    client.sendall.assert_not_called()
 
 
 def test_repeated_fault_is_logged_a_few_times(server: DemoServer) -> None:
