@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import resource
-import ssl
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -22,7 +21,6 @@ from gunicorn.workers.ggevent import GeventWorker
 from cluster_io.errors import ClusterError
 from webhook.serving.connections import (
     CHECK_SECONDS,
-    MAX_CONNECTIONS,
     Connections,
     Memory,
     give_way,
@@ -107,10 +105,8 @@ _KEEP_ALIVE_SECONDS: Final = 95
 _LOG: Final = logging.getLogger(__name__)
 _FINISH_SECONDS: Final = 20
 """The time after listening ends in which requests are answered and clients leave their idle connections."""
-_SPARE_CONNECTIONS: Final = 200
-"""Room for connections that have been ended and are not closed yet."""
-_FILES: Final = 2 * (MAX_CONNECTIONS + _SPARE_CONNECTIONS)
-"""Includes requests to the API server and scrapes."""
+_FILES: Final = 2400
+"""Room for `MAX_CONNECTIONS`, for those that have been ended and are not closed yet, for reads and for scrapes."""
 _MEMORY: Final = 8 << 20
 """Bytes for requests in addition to the longest one; known clients and newcomers each have as many reserved."""
 
@@ -128,10 +124,8 @@ class _Worker(GeventWorker):
     """Serves connections in turn, and continues to listen for a while after the signal to stop."""
 
     def run(self) -> None:
-        """Serve; a client that breaks off its handshake causes no traceback in the log."""
+        """Serve, and end late connections."""
         cache_settings(self.cfg)
-        hub = gevent.get_hub()
-        hub.NOT_ERROR = (*hub.NOT_ERROR, ssl.SSLError, ConnectionError)
         gevent.spawn(self._end_late)
         super().run()
 
@@ -219,7 +213,8 @@ class Server(BaseApplication):
             "bind": [self.settings.address],
             "worker_class": _Worker,
             "workers": 1,
-            "worker_connections": MAX_CONNECTIONS + _SPARE_CONNECTIONS,
+            # `Connections` has the limit, and ends others for a new one.
+            "worker_connections": _FILES,
             "logger_class": _Log,
             "loglevel": self.settings.log_level.value,
             # No trusted proxy is between the API server and this program.

@@ -6,13 +6,17 @@ import ssl
 
 
 class NoTls:
-    """TLS that changes nothing."""
+    """TLS that changes nothing, with handshakes that never end."""
 
     def wrap_bio(self, incoming: ssl.MemoryBIO, _outgoing: ssl.MemoryBIO, *, server_side: bool) -> NoTls:
         """See `ssl.SSLContext.wrap_bio`."""
         assert server_side
         self._incoming = incoming
         return self
+
+    def do_handshake(self) -> None:
+        """See `ssl.SSLObject.do_handshake`: it always waits for more."""
+        raise ssl.SSLWantReadError
 
     def pending(self) -> int:
         """See `ssl.SSLObject.pending`."""

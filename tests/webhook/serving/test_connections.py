@@ -10,6 +10,7 @@ from itertools import pairwise
 import gevent
 import gevent.socket
 import pytest
+from gevent.pool import Pool
 
 from tests.webhook.serving.plain_channel import NoTls
 from webhook.serving.connections import (
@@ -22,7 +23,7 @@ from webhook.serving.connections import (
     Memory,
     NoMemory,
 )
-from webhook.serving.connections.listener import Channel, Turns, give_way
+from webhook.serving.connections.listener import Channel, Listener, Turns, give_way
 
 KIB = 1 << 10
 MOST = 100 * KIB
@@ -34,6 +35,8 @@ SPARE = 32 * EDGES
 """Room for edges in addition to the kept bytes."""
 HERE = "10.0.0.1"
 THERE = "10.0.0.2"
+RECORD = b"\x16\x03\x01\x00\x01\x00"
+"""A TLS record of a handshake."""
 
 
 class Clock:
@@ -487,6 +490,84 @@ def test_connection_that_was_ended_holds_no_memory(wide: World) -> None:
         wide.registry.pass_over(gone.seen)
     wide.new().send_head().send(MOST - SHARE + FREE - 100)
     assert wide.ended == ["body"]
+
+
+class Listening:
+    """A listener in this process, and its clients."""
+
+    def __init__(self, stack: ExitStack, registry: Connections) -> None:
+        self._stack = stack
+        self.greenlets = Pool(1000)
+        self._listener = Listener(
+            Listener.get_listener(("127.0.0.1", 0), family=socket.AF_INET),
+            lambda *_: None,
+            self.greenlets,
+            context=NoTls(),
+            connections=registry,
+            failed=lambda _: None,
+            accepts=lambda _: False,
+        )
+        self._listener.start()
+        stack.callback(self._listener.close)
+        self.accepted: list[Connection] = []
+        accept = registry.accept
+        registry.accept = lambda *given: self.accepted.append(made := accept(*given)) or made  # type: ignore[method-assign]
+
+    def connect(self) -> socket.socket:
+        """A new client."""
+        return self._stack.enter_context(socket.create_connection(("127.0.0.1", self._listener.server_port)))
+
+    def stop_turns(self) -> None:
+        """Give no handshake another turn."""
+        self._listener._turns._free_at = 1e9
+
+
+@pytest.fixture
+def listening(wide: World) -> Iterator[Listening]:
+    with ExitStack() as stack:
+        yield Listening(stack, wide.registry)
+
+
+def serve_others() -> None:
+    """Let the listener work."""
+    for _ in range(10):
+        give_way()
+
+
+def test_few_connections_are_accepted_at_once(listening: Listening) -> None:
+    """Each may end another one, which takes a millisecond."""
+    for _ in range(60):
+        listening.connect()
+    while not listening.accepted:
+        give_way()
+    assert len(listening.accepted) <= 32
+    serve_others()
+    assert len(listening.accepted) == 60
+
+
+@pytest.mark.parametrize("stage", ["silent", "waits", "in its handshake", "waits in its handshake"])
+def test_connection_that_was_ended_before_its_handshake_is_closed(
+    wide: World, listening: Listening, stage: str
+) -> None:
+    """At once: an old one may never get a turn."""
+    client = listening.connect()
+    if stage == "waits":
+        listening.stop_turns()
+    elif stage != "silent":
+        client.sendall(RECORD)
+    serve_others()
+    if stage == "waits in its handshake":
+        listening.stop_turns()
+        client.sendall(RECORD)
+        serve_others()
+    (connection,) = listening.accepted
+    assert len(listening.greenlets) == ("in its handshake" in stage)
+    listening.stop_turns()
+    wide.registry.end(connection, "full")
+    serve_others()
+    assert connection.sock.fileno() == -1
+    assert not listening.greenlets
+    assert wide.ended == ["full"]
 
 
 class Timeline:

@@ -481,7 +481,7 @@ def test_client_that_breaks_off_is_no_fault(server: DemoServer) -> None:
         with open_tls(server.port) as connection:
             connection.sendall(b"POST /mut")
     assert is_served(server)
-    states = ("handshake", "new", "request")
+    states = ("handshake", "new", "request", "idle")
     wait_for(
         lambda: not any(server.metric(f'qos_webhook_connections{{state="{state}"}}') for state in states),
         "the server has seen all of them end",

@@ -132,8 +132,6 @@ class Turns:
 #               is disconnected: records of one byte, key updates and padding cost much more CPU than they cost the
 #               client
 
-_PAUSE_SECONDS: Final = 0.001
-"""The time in which connections that were ended to free memory for this one close their sockets."""
 _PIECE_BYTES: Final = 8 << 10
 _LEFT_BYTES: Final = 64 << 10
 """Bytes that are received at once from a body that is left unread."""
@@ -206,7 +204,7 @@ class Channel:
         """Read one piece of the handshake from a non-blocking socket; return whether the handshake is complete.
 
         Raises:
-            OSError: The client broke off the handshake, does not speak TLS, or does not read the answer.
+            OSError: The client broke off the handshake, or does not speak TLS.
         """
         self._take(self.connection.sock.recv(_PIECE_BYTES))
         try:
@@ -215,9 +213,8 @@ class Channel:
             return False
         finally:
             # Also after a failed handshake: the client gets the alert.
-            answer = self._outgoing.read()
-            if answer and self.connection.sock.send(answer) < len(answer):
-                raise ConnectionAbortedError("the client reads nothing")
+            if answer := self._outgoing.read():
+                self.connection.sock.send(answer)
         return True
 
     def getpeercert(self) -> Any:
@@ -244,8 +241,8 @@ class Channel:
             else:
                 break
         self._text += len(data)
-        if data and self._connections.receive(self.connection, len(data)):
-            gevent.sleep(_PAUSE_SECONDS)
+        if data:
+            self._connections.receive(self.connection, len(data))
         return data
 
     def pass_over(self) -> None:
@@ -306,9 +303,7 @@ class Channel:
         self._pieces += 1
         if self._pieces % _TURN_PIECES == 0:
             give_way()
-        piece = self.connection.sock.recv(_PIECE_BYTES)
-        self.connection.check()
-        self._take(piece)
+        self._take(self.connection.sock.recv(_PIECE_BYTES))
 
     def _take(self, piece: bytes) -> None:
         """Give a piece to OpenSSL unless it begins too many records.
@@ -429,9 +424,6 @@ class Listener(StreamServer):
             connection.wake = partial(stop, connection.sock.close)
             watcher.start(stop, partial(self._ask_for_turn, connection, address))
             return False
-        if self._greenlets.full():
-            self._connections.end(connection, "full")
-            return False
         self._greenlets.spawn(self._serve, connection, address)
         return True
 
@@ -463,7 +455,6 @@ class Listener(StreamServer):
                 if channel is None:
                     self._connections.begin_handshake(connection)
                     channel = Channel(connection, self._context, self._connections)
-                connection.check()
                 if channel.step():
                     connection.sock.settimeout(None)
                     return channel

@@ -365,8 +365,8 @@ class Connections:
         connection.stage = Stage.NEW
         connection.deadline = None
 
-    def receive(self, connection: Connection, count: int) -> bool:
-        """Count arrived bytes; return whether other connections are ended to make room, which takes a moment.
+    def receive(self, connection: Connection, count: int) -> None:
+        """Count arrived bytes; if memory is short, drop bodies or end connections.
 
         Raises:
             NoMemory: This connection must be ended itself.
@@ -379,9 +379,8 @@ class Connections:
         connection.received += count
         if connection.stage is Stage.HEAD and connection.received > _MAX_HEAD:
             self.end(connection, "head")
-            return False
+            return
         self._memory.hold(connection)
-        others = False
         while connection.held and (slowest := self._memory.slowest(connection, self._now())) is not None:
             if slowest.stage is Stage.BODY and slowest.is_kept:
                 self.pass_over(slowest)
@@ -392,8 +391,6 @@ class Connections:
                 raise NoMemory(errno.ECONNRESET, "no memory for the request")
             else:
                 self.end(slowest, "memory")
-                others = True
-        return others
 
     def begin_body(self, connection: Connection) -> None:
         """Note that the head of a request has arrived."""
@@ -429,8 +426,6 @@ class Connections:
             connection: The connection.
             review: Whether it was a whole review that was answered without an error.
         """
-        if connection.ended:
-            return
         self._memory.free(connection)
         if review:
             self._leave(connection)
