@@ -275,11 +275,14 @@ def test_renegotiation(server: DemoServer) -> None:
 
 
 def test_more_connections_than_there_may_be(server: DemoServer) -> None:
-    """All newcomers are admitted; silent ones are ended, and clients with an answer stay."""
+    """All newcomers are admitted; silent ones are ended, and clients with an answered review stay."""
     with ExitStack() as stack:
         used = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=UNVERIFIED)
         stack.callback(used.close)
         assert is_answered(used)
+        probe = stack.enter_context(open_tls(server.port, timeout=60))
+        probe.sendall(b"GET /healthz HTTP/1.1\r\nHost: webhook\r\n\r\n")
+        assert b"200 OK" in read_some(probe)
 
         def full() -> float:
             return server.metric('qos_webhook_closed_connections_total{reason="full"}')
@@ -295,6 +298,7 @@ def test_more_connections_than_there_may_be(server: DemoServer) -> None:
 
         wait_for(some_go, "some go")
         assert is_answered(used)
+        assert read_some(probe) == b"", "only reviews make a client known"
 
 
 @pytest.mark.parametrize("size", [190 << 10, 1 << 20])
