@@ -82,6 +82,11 @@ def metadata(kind: str, name: str, namespace: str = "", *, age: str, changed: st
     return meta
 
 
+def written(api_version: str, kind: str, name: str, namespace: str = "", **meta: Any) -> Obj:
+    """The beginning of an object: its type, and its metadata as `metadata` makes them."""
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata(kind, name, namespace, **meta)}
+
+
 def reference(kind: str, namespace: str, name: str, api_version: str = "v1", *, controller: bool = True) -> Obj:
     """An owner reference."""
     owner: Obj = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid(kind, namespace, name)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tests.demo_cluster.base import Obj, clone, condition, digest, instant, metadata, reference
+from tests.demo_cluster.base import Obj, clone, condition, digest, instant, reference, written
 from tests.demo_cluster.pods import job_name, template_of
 from tests.demo_cluster.rows import Workload, pod_template_hash
 
@@ -24,8 +24,8 @@ def controllers_of(workload: Workload, pods: Sequence[Obj]) -> list[Obj]:
 def _object(kind: str, workload: Workload, name: str, spec: Obj, status: Obj, **meta: Any) -> Obj:
     group = "batch/v1" if kind in {"Job", "CronJob"} else "apps/v1"
     labels = {"app": workload.name, "team": workload.namespace}
-    made = metadata(kind, name, workload.namespace, age=workload.age, generation=1, labels=labels, **meta)
-    return {"apiVersion": group, "kind": kind, "metadata": made, "spec": spec, "status": status}
+    made = written(group, kind, name, workload.namespace, age=workload.age, generation=1, labels=labels, **meta)
+    return made | {"spec": spec, "status": status}
 
 
 def _is_ready(pod: Obj) -> bool:
@@ -247,10 +247,7 @@ def _service(workload: Workload) -> Obj:
     if workload.kind == "StatefulSet":
         address = "None"
     labels = {"app": workload.name, "team": workload.namespace}
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata("Service", workload.name, workload.namespace, age="206d", labels=labels),
+    return written("v1", "Service", workload.name, workload.namespace, age="206d", labels=labels) | {
         "spec": {
             "clusterIP": address,
             "clusterIPs": [address],

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from tests.demo_cluster.backends import EVICTED_MESSAGE, RESIZE_MESSAGE
-from tests.demo_cluster.base import Obj, digest, instant, metadata, uid
+from tests.demo_cluster.base import Obj, digest, instant, uid, written
 from tests.demo_cluster.nodes import SILENT_NODE
 from tests.demo_cluster.states import NODE_UNKNOWN_SINCE, TAINT_EVICTION_AT
 
@@ -88,15 +88,8 @@ def _event(about: Obj, reason: str, message: str, kind: str, at: str) -> Obj:
     """The fields that every event has, through whichever API it was written."""
     namespace = about.get("namespace", "default")
     name = f"{about['name']}.{digest(about['name'] + reason + at)[:16]}"
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": metadata("Event", name, namespace, age=at),
-        "involvedObject": dict(about),
-        "reason": reason,
-        "message": message,
-        "type": kind,
-    }
+    made = written("v1", "Event", name, namespace, age=at)
+    return made | {"involvedObject": dict(about), "reason": reason, "message": message, "type": kind}
 
 
 def _classic(event: Obj, component: str, host: str, first: str, *, last: str = "", times: int = 1) -> Obj:

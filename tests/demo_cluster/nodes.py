@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from tests.demo_cluster.base import Obj, condition, digest, instant, metadata, reference, uid
+from tests.demo_cluster.base import Obj, condition, digest, instant, reference, uid, written
 from tests.demo_cluster.states import NODE_UNKNOWN_SINCE
 from tests.demo_cluster.storage import BLOCK_DRIVER, handle_of
 
@@ -116,8 +116,8 @@ def _node(name: str, row: Node, images: list[str], volumes: list[str]) -> Obj:
     }
     if row.pool == "control-plane":
         labels["node-role.kubernetes.io/control-plane"] = ""
-    meta = metadata("Node", name, age="146d", changed=LAST_HEARTBEAT, labels=labels)
-    meta["annotations"] = {
+    made = written("v1", "Node", name, age="146d", changed=LAST_HEARTBEAT, labels=labels)
+    made["metadata"]["annotations"] = {
         "csi.volume.kubernetes.io/nodeid": f'{{"{BLOCK_DRIVER}":"i-{short[:8]}"}}',
         "node.alpha.kubernetes.io/ttl": "0",
         "volumes.kubernetes.io/controller-managed-attach-detach": "true",
@@ -143,7 +143,7 @@ def _node(name: str, row: Node, images: list[str], volumes: list[str]) -> Obj:
     if volumes:
         status["volumesAttached"] = [{"devicePath": "", "name": one} for one in volumes]
         status["volumesInUse"] = volumes
-    return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": spec, "status": status}
+    return made | {"spec": spec, "status": status}
 
 
 def _taints(name: str, row: Node) -> list[Obj]:
@@ -219,31 +219,19 @@ def _image(image: str) -> Obj:
 def _lease(name: str) -> Obj:
     silent = name == SILENT_NODE
     renewed = LAST_HEARTBEAT if silent else f"03:10:5{NODES[name].number % 10}"
-    meta = metadata("Lease", name, "kube-node-lease", age="146d", changed=renewed)
-    meta["ownerReferences"] = [reference("Node", "", name, controller=False)]
-    return {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": meta,
-        "spec": {
-            "holderIdentity": name,
-            "leaseDurationSeconds": 40,
-            "renewTime": instant(renewed).replace("Z", ".318442Z"),
-        },
-    }
+    made = written("coordination.k8s.io/v1", "Lease", name, "kube-node-lease", age="146d", changed=renewed)
+    made["metadata"]["ownerReferences"] = [reference("Node", "", name, controller=False)]
+    time = instant(renewed).replace("Z", ".318442Z")
+    return made | {"spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": time}}
 
 
 def _csi_node(name: str, row: Node) -> Obj:
-    meta = metadata("CSINode", name, age="146d")
-    meta["ownerReferences"] = [reference("Node", "", name, controller=False)]
-    drivers: list[Obj] | None = None
-    if row.pool in {"general", "memory"}:
-        drivers = [
-            {
-                "name": BLOCK_DRIVER,
-                "nodeID": f"i-{uid('Node', '', name)[:8]}",
-                "topologyKeys": ["topology.kubernetes.io/zone"],
-                "allocatable": {"count": 25},
-            }
-        ]
-    return {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": meta, "spec": {"drivers": drivers}}
+    made = written("storage.k8s.io/v1", "CSINode", name, age="146d")
+    made["metadata"]["ownerReferences"] = [reference("Node", "", name, controller=False)]
+    driver = {
+        "name": BLOCK_DRIVER,
+        "nodeID": f"i-{uid('Node', '', name)[:8]}",
+        "topologyKeys": ["topology.kubernetes.io/zone"],
+        "allocatable": {"count": 25},
+    }
+    return made | {"spec": {"drivers": [driver] if row.pool in {"general", "memory"} else None}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from tests.demo_cluster.base import Obj, clone, condition, digest, instant, metadata, quantities, reference, suffix
+from tests.demo_cluster.base import Obj, clone, condition, digest, instant, quantities, reference, suffix, written
 from tests.demo_cluster.nodes import NODES, SILENT_NODE
 from tests.demo_cluster.policies import PRIORITY_CLASSES
 from tests.demo_cluster.rows import Container, Replica, Workload, node_name, pod_template_hash
@@ -112,7 +112,8 @@ def _pod(workload: Workload, index: int, replica: Replica) -> Obj:
     template = template_of(workload)
     spec = template["spec"]
     node = node_name(replica.node) if replica.node else ""
-    meta = metadata("Pod", name, workload.namespace, age=age, generation=1)
+    pod = written("v1", "Pod", name, workload.namespace, age=age, generation=1) | {"spec": spec}
+    meta = pod["metadata"]
     meta["labels"] = template["metadata"]["labels"]
     _own(meta, workload, node, index)
     if workload.kind == "Node":
@@ -125,7 +126,6 @@ def _pod(workload: Workload, index: int, replica: Replica) -> Obj:
         spec.setdefault("volumes", []).append(claim)
     if workload.kind == "StatefulSet":
         spec |= {"hostname": name, "subdomain": workload.name}
-    pod: Obj = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
     pod["status"] = _running(pod, node, age) if node else _unscheduled(age)
     pod["status"]["qosClass"] = workload.qos
     if node:

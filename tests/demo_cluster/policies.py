@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from tests.demo_cluster.base import Obj, condition, instant, metadata
+from tests.demo_cluster.base import Obj, condition, instant, written
 
 NAMESPACES: Final = (
     "default",
@@ -79,13 +79,8 @@ _BUDGETS: Final = (
 def namespaces() -> list[Obj]:
     """Namespaces."""
     return [
-        {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": metadata("Namespace", name, age="412d", labels={"kubernetes.io/metadata.name": name}),
-            "spec": {"finalizers": ["kubernetes"]},
-            "status": {"phase": "Active"},
-        }
+        written("v1", "Namespace", name, age="412d", labels={"kubernetes.io/metadata.name": name})
+        | {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
         for name in NAMESPACES
     ]
 
@@ -96,14 +91,8 @@ def priority_classes() -> list[Obj]:
     for name, row in PRIORITY_CLASSES.items():
         if not row.exists:
             continue
-        one: Obj = {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": metadata("PriorityClass", name, age="412d", generation=1),
-            "value": row.value,
-            "description": row.description,
-            "preemptionPolicy": row.preemption_policy,
-        }
+        one = written("scheduling.k8s.io/v1", "PriorityClass", name, age="412d", generation=1)
+        one |= {"value": row.value, "description": row.description, "preemptionPolicy": row.preemption_policy}
         if name == "shop-default":
             one["globalDefault"] = True
         made.append(one)
@@ -112,12 +101,8 @@ def priority_classes() -> list[Obj]:
 
 def scheduler_config() -> Obj:
     """The scheduler's configuration: pods without constraints are spread over zones, then over nodes."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": metadata("ConfigMap", "kube-scheduler", "kube-system", age="412d"),
-        "data": {"config.yaml": _SCHEDULER_CONFIG},
-    }
+    made = written("v1", "ConfigMap", "kube-scheduler", "kube-system", age="412d")
+    return made | {"data": {"config.yaml": _SCHEDULER_CONFIG}}
 
 
 def disruption_budgets(pods: Iterable[Obj]) -> list[Obj]:
@@ -141,10 +126,7 @@ def _budget(namespace: str, name: str, field: str, number: int, pods: list[Obj])
     allowed = max(0, healthy - desired)
     reason = "SufficientPods" if allowed else "InsufficientPods"
     allows = condition("DisruptionAllowed", str(allowed > 0), instant("200d" if allowed else "03:02:57"), reason)
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": metadata("PodDisruptionBudget", name, namespace, age="200d", generation=1),
+    return written("policy/v1", "PodDisruptionBudget", name, namespace, age="200d", generation=1) | {
         "spec": {field: number, "selector": {"matchLabels": {"app": name}}},
         "status": {
             "conditions": [{**allows, "message": "", "observedGeneration": 1}],

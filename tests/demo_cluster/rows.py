@@ -23,6 +23,12 @@ ON_SPOT: Final = {
 }
 
 
+def spread(app: str, when: str) -> Mapping[str, Any]:
+    """The pods of an app are spread over zones."""
+    constraint = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": when}
+    return {"topologySpreadConstraints": [{"labelSelector": {"matchLabels": {"app": app}}, **constraint}]}
+
+
 class Container(NamedTuple):
     """One container. Missing requests are filled from limits when the pod is built, as API defaulting does."""
 
@@ -78,6 +84,13 @@ class Workload(NamedTuple):
     def replicas(self) -> tuple[Replica, ...]:
         """Ordinary and other replicas in the order in which they are numbered."""
         return (*(Replica(node) for node in self.on.split()), *self.odd)
+
+
+def workload(what: str, *containers: Container, **more: Any) -> Workload:
+    """The row of ``KIND NAMESPACE/NAME``."""
+    kind, _, place = what.partition(" ")
+    namespace, _, name = place.partition("/")
+    return Workload(kind, namespace, name, containers, **more)
 
 
 def node_name(short: str) -> str:

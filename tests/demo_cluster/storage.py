@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from podrules.api.model.storage import CSIVolumeSource
 from podrules.ending.volumes import attachment_name
-from tests.demo_cluster.base import Obj, instant, metadata, reference, uid
+from tests.demo_cluster.base import Obj, instant, reference, uid, written
 from tests.demo_cluster.rows import Workload
 
 BLOCK_DRIVER: Final = "block.csi.example.com"
@@ -29,32 +29,22 @@ def storage_classes() -> list[Obj]:
     )
     classes: list[Obj] = []
     for name, provisioner, mode, grows in rows:
-        one: Obj = {
-            "apiVersion": "storage.k8s.io/v1",
-            "kind": "StorageClass",
-            "metadata": metadata("StorageClass", name, age="400d"),
-            "provisioner": provisioner,
-            "reclaimPolicy": "Delete",
-            "volumeBindingMode": mode,
-        }
+        one = written("storage.k8s.io/v1", "StorageClass", name, age="400d")
+        one |= {"provisioner": provisioner, "reclaimPolicy": "Delete", "volumeBindingMode": mode}
         if grows:
             one["allowVolumeExpansion"] = True
             default = {"storageclass.kubernetes.io/is-default-class": "true"}
             one["metadata"]["annotations"] = default
         classes.append(one)
-    driver: Obj = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSIDriver",
-        "metadata": metadata("CSIDriver", BLOCK_DRIVER, age="400d"),
-        "spec": {
-            "attachRequired": True,
-            "fsGroupPolicy": "ReadWriteOnceWithFSType",
-            "podInfoOnMount": False,
-            "requiresRepublish": False,
-            "seLinuxMount": False,
-            "storageCapacity": False,
-            "volumeLifecycleModes": ["Persistent"],
-        },
+    driver = written("storage.k8s.io/v1", "CSIDriver", BLOCK_DRIVER, age="400d")
+    driver["spec"] = {
+        "attachRequired": True,
+        "fsGroupPolicy": "ReadWriteOnceWithFSType",
+        "podInfoOnMount": False,
+        "requiresRepublish": False,
+        "seLinuxMount": False,
+        "storageCapacity": False,
+        "volumeLifecycleModes": ["Persistent"],
     }
     return [*classes, driver]
 
@@ -91,14 +81,11 @@ def volumes_of(workload: Workload, pods: Iterable[Obj]) -> tuple[list[Obj], list
 
 
 def _claim(row: _Claimed) -> Obj:
-    meta = metadata("PersistentVolumeClaim", row.name, row.namespace, age=row.age)
-    meta["annotations"] = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
-    meta["finalizers"] = ["kubernetes.io/pvc-protection"]
-    meta["labels"] = {"app": row.app, "team": row.namespace}
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": meta,
+    bound = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
+    made = written("v1", "PersistentVolumeClaim", row.name, row.namespace, age=row.age)
+    labels = {"app": row.app, "team": row.namespace}
+    made["metadata"] |= {"annotations": bound, "finalizers": ["kubernetes.io/pvc-protection"], "labels": labels}
+    return made | {
         "spec": {
             "accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": row.size}},
@@ -111,7 +98,7 @@ def _claim(row: _Claimed) -> Obj:
 
 
 def _volume(row: _Claimed) -> Obj:
-    meta = metadata("PersistentVolume", row.volume, age=row.age, finalizers=["kubernetes.io/pv-protection"])
+    made = written("v1", "PersistentVolume", row.volume, age=row.age, finalizers=["kubernetes.io/pv-protection"])
     bound = reference("PersistentVolumeClaim", row.namespace, row.name, controller=False)
     bound |= {"namespace": row.namespace, "resourceVersion": "4120933"}
     spec: Obj = {
@@ -123,27 +110,23 @@ def _volume(row: _Claimed) -> Obj:
         "volumeMode": "Filesystem",
     }
     if row.storage_class == _NFS:
-        meta["annotations"] = {"pv.kubernetes.io/provisioned-by": "example.com/nfs-provisioner"}
+        provisioner = "example.com/nfs-provisioner"
         spec["nfs"] = {"server": "nas.storage.example.com", "path": f"/exports/{row.namespace}/{row.name}"}
     else:
-        meta["annotations"] = {"pv.kubernetes.io/provisioned-by": BLOCK_DRIVER}
+        provisioner = BLOCK_DRIVER
         spec["csi"] = {"driver": BLOCK_DRIVER, "fsType": "ext4", "volumeHandle": handle_of(row.volume)}
         term = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [row.zone]}
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}}
-    status = {"phase": "Bound", "lastPhaseTransitionTime": instant(row.age)}
-    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": meta, "spec": spec, "status": status}
+    made["metadata"]["annotations"] = {"pv.kubernetes.io/provisioned-by": provisioner}
+    return made | {"spec": spec, "status": {"phase": "Bound", "lastPhaseTransitionTime": instant(row.age)}}
 
 
 def _attachment(volume: str, node: str, age: str) -> Obj:
     name = attachment_name(CSIVolumeSource(BLOCK_DRIVER, handle_of(volume)), node)
-    meta = metadata(
-        "VolumeAttachment", name, age=age, finalizers=[f"external-attacher/{BLOCK_DRIVER.replace('.', '-')}"]
-    )
-    meta["annotations"] = {"csi.alpha.kubernetes.io/node-id": f"i-{uid('Node', '', node)[:8]}"}
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "VolumeAttachment",
-        "metadata": meta,
+    finalizers = [f"external-attacher/{BLOCK_DRIVER.replace('.', '-')}"]
+    made = written("storage.k8s.io/v1", "VolumeAttachment", name, age=age, finalizers=finalizers)
+    made["metadata"]["annotations"] = {"csi.alpha.kubernetes.io/node-id": f"i-{uid('Node', '', node)[:8]}"}
+    return made | {
         "spec": {"attacher": BLOCK_DRIVER, "nodeName": node, "source": {"persistentVolumeName": volume}},
         "status": {"attached": True},
     }
