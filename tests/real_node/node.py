@@ -124,6 +124,11 @@ class RealNode:
             if "running" in entry.get("state", {})
         }
 
+    def task(self, identity: str) -> int:
+        """The process of a container or sandbox."""
+        tasks = self.ctr("tasks", "list").splitlines()
+        return next(int(line.split()[1]) for line in tasks if line.startswith(identity))
+
     def ctr(self, *arguments: str) -> str:
         """What containerd's own client prints."""
         done = subprocess.run(

@@ -17,7 +17,7 @@ from podrules.api.model.pod import Pod
 from podrules.pod.cgroup import cpu_weight, qos_cgroup_name, qos_resource_configs
 from tests.controlplane.client import Object
 from tests.objects import raw_pod
-from tests.real_node.images import IMAGE
+from tests.real_node.deaths.pods import container
 from tests.real_node.node import CGROUPS, RealNode
 
 _UNIFIED: Final = (CGROUPS / "cgroup.controllers").exists()
@@ -42,17 +42,9 @@ class Compared(NamedTuple):
         return self.predicted == self.seen
 
 
-def _container(name: str, cpu: str = "", memory: str = "", **more: Any) -> dict[str, Any]:
-    """A container that sleeps; ``cpu`` and ``memory`` are ``request/limit``, either may be left out."""
-    resources: dict[str, dict[str, str]] = {"requests": {}, "limits": {}}
-    for resource, text in (("cpu", cpu), ("memory", memory)):
-        request, _, limit = text.partition("/")
-        if request:
-            resources["requests"][resource] = request
-        if limit:
-            resources["limits"][resource] = limit
-    image = {"image": IMAGE, "imagePullPolicy": "Never", "command": ["sleep", "2147483647"]}
-    return {"name": name, **image, "resources": resources, **more}
+def _container(name: str, cpu: str = "", memory: str = "", **more: Any) -> Object:
+    """A container that sleeps."""
+    return container(name, ["sleep", "2147483647"], cpu, memory, **more)
 
 
 def make_pod(name: str, *containers: Mapping[str, Any], namespace: str = "default", **spec: Any) -> Object:
@@ -72,9 +64,7 @@ PODS: Final = (
         initContainers=[_container("sidecar", "50m", "64Mi/128Mi", **_ALWAYS)],
     ),
     make_pod(
-        "small-sidecar",
-        _container("main", "", "200Mi"),
-        initContainers=[_container("sidecar", "", "10Mi", **_ALWAYS)],
+        "small-sidecar", _container("main", "", "200Mi"), initContainers=[_container("sidecar", "", "10Mi", **_ALWAYS)]
     ),
     make_pod(
         "init-dominates",
@@ -114,14 +104,14 @@ def compare(node: RealNode, pod: Mapping[str, Any], explained: Mapping[str, Any]
     name, cgroup = pod["metadata"]["name"], explained["cgroup"]
     adjs = {entry["container"]: entry["value"] for entry in explained["oom"][0]["containers"]}
     configs = {entry["container"]: entry for entry in cgroup["containers"]}
-    for container, identity in node.containers(pod).items():
-        where = f"{name}/{container}"
+    for own, identity in node.containers(pod).items():
+        where = f"{name}/{own}"
         asked = _asked(node, identity)
-        yield Compared(where, "oom_score_adj asked", adjs[container], int(asked.get("oom_score_adj", 0)))
-        seen = _adj(node, identity)
-        if adjs[container] >= 0:
-            yield Compared(where, "oom_score_adj in /proc", adjs[container], seen)
-        yield from _values(where, f"{cgroup['cgroupfs']}/{identity}", configs[container])
+        yield Compared(where, "oom_score_adj asked", adjs[own], int(asked.get("oom_score_adj", 0)))
+        seen = int(Path("/proc", str(node.task(identity)), "oom_score_adj").read_text())
+        if adjs[own] >= 0:
+            yield Compared(where, "oom_score_adj in /proc", adjs[own], seen)
+        yield from _values(where, f"{cgroup['cgroupfs']}/{identity}", configs[own])
     yield from _values(name, cgroup["cgroupfs"], cgroup)
 
 
@@ -139,17 +129,12 @@ def compare_qos_level(pods: Sequence[Mapping[str, Any]]) -> Iterator[Compared]:
             yield Compared(path, "cpu.shares", config.cpu_shares, int(_read(CGROUPS / "cpu", path, "cpu.shares")))
 
 
-def _asked(node: RealNode, container: str) -> Mapping[str, Any]:
+def _asked(node: RealNode, identity: str) -> Mapping[str, Any]:
     """The resources that the kubelet asked of the runtime (CRI LinuxContainerResources)."""
-    stored = json.loads(node.ctr("containers", "info", container))
+    stored = json.loads(node.ctr("containers", "info", identity))
     kept = stored["Extensions"]["io.cri-containerd.container.metadata"]["value"]
     resources: Mapping[str, Any] = json.loads(base64.b64decode(kept))["Metadata"]["Config"]["linux"]["resources"]
     return resources
-
-
-def _adj(node: RealNode, container: str) -> int:
-    task = next(line.split() for line in node.ctr("tasks", "list").splitlines() if line.startswith(container))
-    return int(Path("/proc", task[1], "oom_score_adj").read_text())
 
 
 def _values(where: str, path: str, predicted: Mapping[str, Any]) -> Iterator[Compared]:

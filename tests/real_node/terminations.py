@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.ending.deleted_pod import StopPlan, stop_plan
-from tests.controlplane.client import ApiError, Object
+from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.real_node.images import IMAGE
+from tests.real_node.deaths.pods import container
 from tests.real_node.node import RealNode
 from tests.real_node.static_facts import Compared, make_pod
 from tests.waiting import wait_for
@@ -51,18 +51,12 @@ class Case(NamedTuple):
 
     def pod(self) -> Object:
         """The manifest."""
-        script = _OBEDIENT if self.obeys else _STUBBORN
-        container: dict[str, Any] = {
-            "name": "main",
-            "image": IMAGE,
-            "imagePullPolicy": "Never",
-            "command": ["sh", "-c", script],
-        }
+        main = container("main", _OBEDIENT if self.obeys else _STUBBORN)
         if self.hook is not None:
-            container["lifecycle"] = {"preStop": {"exec": {"command": ["sleep", str(self.hook)]}}}
+            main["lifecycle"] = {"preStop": {"exec": {"command": ["sleep", str(self.hook)]}}}
         if self.sleep is not None:
-            container["lifecycle"] = {"preStop": {"sleep": {"seconds": self.sleep}}}
-        return make_pod(self.name, container, terminationGracePeriodSeconds=self.grace)
+            main["lifecycle"] = {"preStop": {"sleep": {"seconds": self.sleep}}}
+        return make_pod(self.name, main, terminationGracePeriodSeconds=self.grace)
 
 
 _SECOND_DELETE_SECONDS: Final = 3
@@ -107,7 +101,7 @@ def _run(control_plane: ControlPlane, node: RealNode, case: Case) -> tuple[Pod, 
     log = wait_for(lambda: _log_of(node, case.name), f"{case.name} prints", timeout=60)
     wait_for(lambda: "UP" in log.read_text(), f"{case.name} runs", timeout=60)
     stored = wait_for(lambda: _running(api.request("GET", path)), f"{case.name} is Running", timeout=60)
-    process = _process(node, node.containers(stored)["main"])
+    process = Path("/proc", str(node.task(node.containers(stored)["main"])))
     # Held open: the file goes with the pod.
     with log.open() as printed:
         dead, gone, clock = _delete_and_watch(control_plane, stored, case, process)
@@ -119,7 +113,6 @@ def _delete_and_watch(
 ) -> tuple[float, float, float]:
     """Seconds until the process was dead and the object gone, and when the clock showed the deletion."""
     api = control_plane.api
-    path = api.path("v1", "Pod", "default", case.name)
     began, clock = time.monotonic(), time.time()
     api.delete(pod, grace_period_seconds=case.option)
     dead = gone = 0.0
@@ -133,7 +126,7 @@ def _delete_and_watch(
             api.delete(pod, grace_period_seconds=case.again)
         if not dead and not process.exists():
             dead = now
-        if not gone and not _exists(control_plane, path):
+        if not gone and not api.list_items("v1", "Pod", "default", fieldSelector=f"metadata.name={case.name}"):
             gone = now
         time.sleep(0.02)
     return dead, gone, clock
@@ -184,18 +177,3 @@ def _sigterm(printed: str, clock: float) -> float | None:
 
 def _running(pod: Object) -> Object | None:
     return pod if pod.get("status", {}).get("phase") == "Running" else None
-
-
-def _exists(control_plane: ControlPlane, path: str) -> bool:
-    try:
-        control_plane.api.request("GET", path)
-    except ApiError as error:
-        if error.code == 404:
-            return False
-        raise
-    return True
-
-
-def _process(node: RealNode, container: str) -> Path:
-    task = next(line.split() for line in node.ctr("tasks", "list").splitlines() if line.startswith(container))
-    return Path("/proc", task[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -18,12 +19,12 @@ from tests.real_node.deaths.pods import (
     hold,
     one,
     owned,
-    pod,
+    several,
     shapes,
     spec,
+    web,
 )
 from tests.real_node.deaths.scenario import (
-    Act,
     Made,
     Scenario,
     any_killed,
@@ -74,34 +75,19 @@ def _application() -> list[Scenario]:
     found = shapes(Cause.APPLICATION, "application-exit-1", fails, ended(), again=ended(3))
     for slug, (script, code, more) in exits.items():
         found += shapes(Cause.APPLICATION, slug, container("app", script), ended(exitCode=code), **more)
-    found += shapes(
-        Cause.APPLICATION,
-        "application-killed-on-node",
-        container("app", OBEYS, memory="16Mi/64Mi"),
-        ended(),
-        ready=running,
-        act=_killed("app"),
-    )
-    found += shapes(
-        Cause.APPLICATION, "init-fails", container("migrate", "sleep 1; exit 3"), ended(), init=True, again=ended(2)
-    )
-    sidecar = container("mesh", "sleep 3; exit 2", **_ALWAYS)
-    main = container("app", OBEYS)
-    found.append(
-        one(
-            Cause.APPLICATION,
-            "sidecar-fails",
-            "restarts",
-            pod("web", "", main, initContainers=[sidecar]),
-            ended(),
-            container="mesh",
-        )
-    )
-    return found
+    cause, main = Cause.APPLICATION, container("app", OBEYS, memory="16Mi/64Mi")
+    migrate = container("migrate", "sleep 1; exit 3")
+    meshed = web(container("app", OBEYS), initContainers=[container("mesh", "sleep 3; exit 2", **_ALWAYS)])
+    return [
+        *found,
+        *shapes(cause, "application-killed-on-node", main, ended(), ready=running, act=_kill),
+        *shapes(cause, "init-fails", migrate, ended(), init=True, again=ended(2)),
+        one(cause, "sidecar-fails", "restarts", meshed, ended(), container="mesh"),
+    ]
 
 
-def _killed(name: str) -> Act:
-    return lambda made: made.kill(name, signal.SIGKILL)
+def _kill(made: Made) -> None:
+    made.kill("app", signal.SIGKILL)
 
 
 # Memory
@@ -134,16 +120,14 @@ def _own_memory_limit_of_sidecar() -> list[Scenario]:
     app = container("app", OBEYS)
     limited = container("app", OBEYS, "10m/100m", "64Mi/64Mi")
     once = container("app", "sleep 20")
-    return [
-        one(cause, slug, name, made, ended(), container="mesh")
-        for name, made in (
-            ("restarts", pod("web", "", app, initContainers=[sidecar])),
-            ("never", pod("web", "", limited, initContainers=[sidecar], restartPolicy="Never")),
-            ("probed", pod("web", "", app, limited | {"name": "db"}, initContainers=[probed])),
-            ("in-job", owned("Job", "import", "", spec(once, initContainers=[sidecar], restartPolicy="Never"))),
-            ("in-deployment", owned("Deployment", "web", "", spec(app, initContainers=[sidecar]))),
-        )
-    ]
+    made = {
+        "restarts": web(app, initContainers=[sidecar]),
+        "never": web(limited, initContainers=[sidecar], restartPolicy="Never"),
+        "probed": web(app, limited | {"name": "db"}, initContainers=[probed]),
+        "in-job": owned("Job", spec(once, initContainers=[sidecar], restartPolicy="Never")),
+        "in-deployment": owned("Deployment", spec(app, initContainers=[sidecar])),
+    }
+    return several(cause, slug, made, ended(), container="mesh")
 
 
 def _child_killed_earlier() -> list[Scenario]:
@@ -173,9 +157,7 @@ def _child_killed_earlier() -> list[Scenario]:
             cause,
             slug,
             variation,
-            pod(
-                "web", "", container("app", script, **limit, **more), metadata=KEPT if cause is Cause.DELETED else None
-            ),
+            web(container("app", script, **limit, **more), metadata=KEPT if cause is Cause.DELETED else None),
             happened,
             container="app",
             ready=running,
@@ -186,19 +168,13 @@ def _child_killed_earlier() -> list[Scenario]:
 
 
 def _delete_later(made: Made) -> None:
-    _pause(8)
+    time.sleep(8)
     made.api.delete(made.last)
 
 
 def _kill_later(made: Made) -> None:
-    _pause(8)
-    made.kill("app", signal.SIGKILL)
-
-
-def _pause(seconds: float) -> None:
-    from time import sleep
-
-    sleep(seconds)
+    time.sleep(8)
+    _kill(made)
 
 
 def _pod_memory_limit() -> list[Scenario]:
@@ -212,20 +188,15 @@ def _pod_memory_limit() -> list[Scenario]:
     own = container("cache", f"sleep 4; exec {hog(75)}", memory="8Mi/79Mi")
     child = container("cache", f"sleep 4; {hog(75)}; exit $?")
     sidecar = container("mesh", hold(20), **_ALWAYS)
-    return [
-        *(
-            one(cause, slug, name, made, any_killed, find_container=True)
-            for name, made in (
-                ("restarts", pod("web", "", first, later, **small)),
-                ("never", pod("web", "", first, later, restartPolicy="Never", **loose)),
-                ("own-limit-above", pod("web", "", first, own, **small)),
-                ("sidecar", pod("web", "", later, initContainers=[sidecar], **loose)),
-                ("child", pod("web", "", first, child, **small)),
-                ("in-deployment", owned("Deployment", "web", "", spec(first, later, **small))),
-            )
-        ),
-        *_beside_the_victim(),
-    ]
+    made = {
+        "restarts": web(first, later, **small),
+        "never": web(first, later, restartPolicy="Never", **loose),
+        "own-limit-above": web(first, own, **small),
+        "sidecar": web(later, initContainers=[sidecar], **loose),
+        "child": web(first, child, **small),
+        "in-deployment": owned("Deployment", spec(first, later, **small)),
+    }
+    return [*several(cause, slug, made, any_killed, find_container=True), *_beside_the_victim()]
 
 
 def _beside_the_victim() -> list[Scenario]:
@@ -237,7 +208,7 @@ def _beside_the_victim() -> list[Scenario]:
             Cause.APPLICATION,
             "pod-memory-limit-earlier",
             name,
-            pod("web", "", container("app", f"sleep 15; {end}"), victim, restartPolicy="Never", **small),
+            web(container("app", f"sleep 15; {end}"), victim, restartPolicy="Never", **small),
             ended(),
             container="app",
         )
@@ -253,56 +224,28 @@ def _probes() -> list[Scenario]:
     obeys = container("app", OBEYS, livenessProbe={**no, "initialDelaySeconds": 2})
     starts = container("app", OBEYS_143, startupProbe={**no, "failureThreshold": 3})
     hook = container("app", OBEYS, lifecycle={"postStart": {"exec": {"command": ["sh", "-c", "sleep 1; exit 1"]}}})
-    tcp: dict[str, Any] = {"tcpSocket": {"port": 9, "host": "127.0.0.1"}, "periodSeconds": 1, "failureThreshold": 2}
-    http: dict[str, Any] = {
-        "httpGet": {"port": 9, "path": "/", "host": "127.0.0.1"},
-        "periodSeconds": 1,
-        "failureThreshold": 2,
-    }
-    slow: dict[str, Any] = {
-        "exec": {"command": ["sleep", "30"]},
-        "periodSeconds": 1,
-        "timeoutSeconds": 1,
-        "failureThreshold": 2,
-    }
+    twice: dict[str, Any] = {"periodSeconds": 1, "failureThreshold": 2}
+    tcp = {"tcpSocket": {"port": 9, "host": "127.0.0.1"}, **twice}
+    http = {"httpGet": {"port": 9, "path": "/", "host": "127.0.0.1"}, **twice}
+    slow = {"exec": {"command": ["sleep", "30"]}, "timeoutSeconds": 1, **twice}
     liveness, startup = Cause.LIVENESS_PROBE, Cause.STARTUP_PROBE
-    several = (
-        one(liveness, "liveness", name, made, ended(), container=who, settle=5)
-        for name, made, who in (
-            ("tcp-ignores-sigterm", pod("web", "", container("app", STUBBORN, livenessProbe=tcp)), "app"),
-            ("http-exit-143", pod("web", "", container("app", OBEYS_143, livenessProbe=http)), "app"),
-            ("timeout-pid-1", pod("web", "", container("app", SLEEPS, livenessProbe=slow)), "app"),
-            (
-                "sidecar",
-                pod(
-                    "web",
-                    "",
-                    container("app", OBEYS),
-                    initContainers=[container("mesh", OBEYS, livenessProbe=tcp, **_ALWAYS)],
-                ),
-                "mesh",
-            ),
-            (
-                "own-grace-period",
-                pod("web", "", container("app", STUBBORN, livenessProbe={**tcp, "terminationGracePeriodSeconds": 1})),
-                "app",
-            ),
-        )
-    )
+    mesh = container("mesh", OBEYS, livenessProbe=tcp, **_ALWAYS)
+    made = {
+        "tcp-ignores-sigterm": web(container("app", STUBBORN, livenessProbe=tcp)),
+        "http-exit-143": web(container("app", OBEYS_143, livenessProbe=http)),
+        "timeout-pid-1": web(container("app", SLEEPS, livenessProbe=slow)),
+        "sidecar": web(container("app", OBEYS), initContainers=[mesh]),
+        "own-grace-period": web(container("app", STUBBORN, livenessProbe={**tcp, "terminationGracePeriodSeconds": 1})),
+    }
+    other = {"sidecar": "mesh"}
+    fails = container("app", STUBBORN, lifecycle={"postStart": {"httpGet": http["httpGet"]}})
     return [
         *shapes(liveness, "liveness", obeys, ended(), again=restarted(3)),
-        *several,
+        *several(liveness, "liveness", made, ended(), container="app", containers=other, settle=5),
         *shapes(startup, "startup", starts, ended(), again=restarted(2)),
-        one(startup, "startup", "tcp-137", pod("web", "", container("app", STUBBORN, startupProbe=tcp)), ended()),
+        one(startup, "startup", "tcp-137", web(container("app", STUBBORN, startupProbe=tcp)), ended()),
         *shapes(Cause.POST_START_HOOK, "post-start", hook, either(ended(), said("FailedPostStartHook")), settle=5),
-        one(
-            Cause.POST_START_HOOK,
-            "post-start",
-            "http-137",
-            pod("web", "", container("app", STUBBORN, lifecycle={"postStart": {"httpGet": http["httpGet"]}})),
-            ended(),
-            container="app",
-        ),
+        one(Cause.POST_START_HOOK, "post-start", "http-137", web(fails), ended(), container="app"),
     ]
 
 
@@ -318,21 +261,15 @@ def _images() -> list[Scenario]:
     pulled = {**main, "image": _NOWHERE, "imagePullPolicy": "IfNotPresent"}
     fails = waiting("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
     cause = Cause.IMAGE
+    made = {
+        "never-pull": web({**main, "image": "local.test/absent:1"}),
+        "invalid-name": web({**main, "image": "local.test/Shop/Web:1"}),
+        "init": web(main, initContainers=[{**pulled, "name": "migrate"}]),
+        "always-pull": web({**main, "image": f"127.0.0.1:9/{IMAGE}", "imagePullPolicy": "Always"}),
+    }
     return [
         *shapes(cause, "image", pulled, fails, again=waiting("ImagePullBackOff"), settle=6),
-        *(
-            one(cause, "image", name, made, fails, container=who, settle=5)
-            for name, made, who in (
-                ("never-pull", pod("web", "", {**main, "image": "local.test/absent:1"}), "app"),
-                ("invalid-name", pod("web", "", {**main, "image": "local.test/Shop/Web:1"}), "app"),
-                ("init", pod("web", "", main, initContainers=[{**pulled, "name": "migrate"}]), "migrate"),
-                (
-                    "always-pull",
-                    pod("web", "", {**main, "image": f"127.0.0.1:9/{IMAGE}", "imagePullPolicy": "Always"}),
-                    "app",
-                ),
-            )
-        ),
+        *several(cause, "image", made, fails, container="app", containers={"init": "migrate"}, settle=5),
     ]
 
 
@@ -345,27 +282,17 @@ def _configuration() -> list[Scenario]:
     mount = [{"name": "settings", "mountPath": "/settings"}]
     volume = [{"name": "settings", "configMap": {"name": "settings"}}]
     root: dict[str, Any] = {"securityContext": {"runAsNonRoot": True}}
-    cases: tuple[tuple[Any, ...], ...] = (
-        ("secret-key", [empty, pod("web", "", container("app", OBEYS, env=[secret]))], "app"),
-        ("env-from", pod("web", "", container("app", OBEYS, envFrom=[{"secretRef": {"name": "token"}}])), "app"),
-        ("non-root", pod("web", "", container("app", OBEYS, **root)), "app"),
-        (
-            "init",
-            pod("web", "", container("app", OBEYS), initContainers=[container("migrate", "true", env=[config])]),
-            "migrate",
-        ),
-    )
+    made = {
+        "secret-key": [empty, web(container("app", OBEYS, env=[secret]))],
+        "env-from": web(container("app", OBEYS, envFrom=[{"secretRef": {"name": "token"}}])),
+        "non-root": web(container("app", OBEYS, **root)),
+        "init": web(container("app", OBEYS), initContainers=[container("migrate", "true", env=[config])]),
+    }
+    mounts = web(container("app", OBEYS, volumeMounts=mount), volumes=volume)
     return [
         *shapes(cause, slug, container("app", OBEYS, env=[config]), fails, settle=6),
-        *(one(cause, slug, name, made, fails, container=who, settle=5) for name, made, who in cases),
-        one(
-            cause,
-            slug,
-            "volume",
-            pod("web", "", container("app", OBEYS, volumeMounts=mount), volumes=volume),
-            said("FailedMount"),
-            container="app",
-        ),
+        *several(cause, slug, made, fails, container="app", containers={"init": "migrate"}, settle=5),
+        one(cause, slug, "volume", mounts, said("FailedMount"), container="app"),
     ]
 
 
@@ -373,22 +300,15 @@ def _runtime() -> list[Scenario]:
     cause, slug = Cause.RUNTIME, "runtime"
     fails = either(waiting("RunContainerError", "CreateContainerError", "CrashLoopBackOff"), ended())
     absent = container("app", ["/shop/server", "--port=80"])
-    cases: tuple[tuple[Any, ...], ...] = (
-        ("user", pod("web", "", container("app", OBEYS, workingDir="/bin/busybox"))),
-        ("not-executable", pod("web", "", container("app", ["/tmp"]))),
-        (
-            "mount-on-file",
-            pod(
-                "web",
-                "",
-                container("app", OBEYS, volumeMounts=[{"name": "tmp", "mountPath": "/bin/busybox"}]),
-                volumes=[{"name": "tmp", "emptyDir": {}}],
-            ),
-        ),
-    )
+    mounts = container("app", OBEYS, volumeMounts=[{"name": "tmp", "mountPath": "/bin/busybox"}])
+    made = {
+        "user": web(container("app", OBEYS, workingDir="/bin/busybox")),
+        "not-executable": web(container("app", ["/tmp"])),
+        "mount-on-file": web(mounts, volumes=[{"name": "tmp", "emptyDir": {}}]),
+    }
     return [
         *shapes(cause, slug, absent, fails, again=waiting("CrashLoopBackOff"), settle=5),
-        *(one(cause, slug, name, made, fails, container="app", settle=5) for name, made in cases),
+        *several(cause, slug, made, fails, container="app", settle=5),
     ]
 
 
@@ -409,29 +329,18 @@ def _changed_in_place() -> list[Scenario]:
         ("definition-changed", Cause.DEFINITION_CHANGED, plain, image),
     ):
         slow = {**main, "command": ["sh", "-c", STUBBORN]}
-        both_kinds += [
-            one(cause, slug, name, made, restarted(), **tools)
-            for name, made in (
-                ("restarts", pod("web", "", main)),
-                ("ignores-sigterm", pod("web", "", slow)),
-                ("of-two", pod("web", "", main, beside)),
-                ("on-failure", pod("web", "", main, restartPolicy="OnFailure" if main is plain else None)),
-                ("in-deployment", owned("Deployment", "web", "", spec(main))),
-            )
-        ]
+        made = {
+            "restarts": web(main),
+            "ignores-sigterm": web(slow),
+            "of-two": web(main, beside),
+            "on-failure": web(main, restartPolicy="OnFailure" if main is plain else None),
+            "in-deployment": owned("Deployment", spec(main)),
+        }
+        both_kinds += several(cause, slug, made, restarted(), **tools)
     return [
         *both_kinds,
         *_restart_all(),
-        one(
-            Cause.RESIZE,
-            "resize",
-            "cpu",
-            pod("web", "", stubborn),
-            restarted(),
-            ready=running,
-            act=_resize_cpu,
-            container="app",
-        ),
+        one(Cause.RESIZE, "resize", "cpu", web(stubborn), restarted(), ready=running, act=_resize_cpu, container="app"),
     ]
 
 
@@ -466,16 +375,14 @@ def _restart_all() -> list[Scenario]:
     init = container("migrate", "sleep 1")
     mesh = container("mesh", OBEYS, **_ALWAYS)
     happened = either(restarted(), said("Killing", "app"))
-    return [
-        one(cause, slug, name, made, happened, container=who, settle=6)
-        for name, made, who in (
-            ("restarts", pod("web", "", victim, watcher), "app"),
-            ("ignores-sigterm", pod("web", "", stubborn, watcher), "app"),
-            ("never", pod("web", "", victim, watcher, restartPolicy="Never"), "app"),
-            ("with-init", pod("web", "", victim, watcher, initContainers=[init]), "app"),
-            ("sidecar", pod("web", "", victim, watcher, initContainers=[mesh]), "mesh"),
-        )
-    ]
+    made = {
+        "restarts": web(victim, watcher),
+        "ignores-sigterm": web(stubborn, watcher),
+        "never": web(victim, watcher, restartPolicy="Never"),
+        "with-init": web(victim, watcher, initContainers=[init]),
+        "sidecar": web(victim, watcher, initContainers=[mesh]),
+    }
+    return several(cause, slug, made, happened, container="app", containers={"sidecar": "mesh"}, settle=6)
 
 
 # The sandbox
@@ -504,14 +411,12 @@ def _sidecars() -> list[Scenario]:
     done, fails = container("app", "sleep 2"), container("app", "sleep 2; exit 3")
     obeys, stubborn, leaves = (container("mesh", script, **_ALWAYS) for script in (OBEYS_143, STUBBORN, OBEYS))
     probed = {**obeys, "livenessProbe": {"exec": {"command": ["true"]}, "periodSeconds": 1}}
-    return [
-        one(Cause.SIDECAR_STOPPED, "sidecar-stopped", name, made, ended(), container="mesh")
-        for name, made in (
-            ("exit-143", pod("web", "", done, initContainers=[obeys], **never)),
-            ("exit-0", pod("web", "", done, initContainers=[leaves], **never)),
-            ("killed", pod("web", "", done, initContainers=[stubborn], terminationGracePeriodSeconds=2, **never)),
-            ("main-fails", pod("web", "", fails, initContainers=[obeys], **never)),
-            ("probed", pod("web", "", done, initContainers=[probed], **never)),
-            ("in-job", owned("Job", "import", "", spec(done, initContainers=[obeys], **never))),
-        )
-    ]
+    made = {
+        "exit-143": web(done, initContainers=[obeys], **never),
+        "exit-0": web(done, initContainers=[leaves], **never),
+        "killed": web(done, initContainers=[stubborn], terminationGracePeriodSeconds=2, **never),
+        "main-fails": web(fails, initContainers=[obeys], **never),
+        "probed": web(done, initContainers=[probed], **never),
+        "in-job": owned("Job", spec(done, initContainers=[obeys], **never)),
+    }
+    return several(Cause.SIDECAR_STOPPED, "sidecar-stopped", made, ended(), container="mesh")

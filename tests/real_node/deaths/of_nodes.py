@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
+
+import yaml
 
 from podrules.ending.died.cause import Cause
 from tests.controlplane.client import ApiError, Object
+from tests.objects import raw_node
 from tests.real_node.deaths.of_pods import removals
-from tests.real_node.deaths.pods import KEPT, OBEYS, OBEYS_143, STUBBORN, container, hog, hold, one, owned, pod, spec
+from tests.real_node.deaths.pods import (
+    KEPT,
+    OBEYS,
+    OBEYS_143,
+    STUBBORN,
+    container,
+    hog,
+    hold,
+    one,
+    owned,
+    pod,
+    several,
+    spec,
+    web,
+)
 from tests.real_node.deaths.scenario import (
     Made,
     Phase,
     Scenario,
-    Test,
     World,
     any_killed,
     await_test,
@@ -62,46 +80,19 @@ def phases_of_nodes() -> Iterator[Phase]:
 
 
 def _pressures() -> Iterator[Phase]:
-    yield Phase(
-        "memory pressure",
-        [*_evicted(Cause.EVICTED_MEMORY, "evicted-memory"), _refused_under_pressure()],
-        before=_little_memory,
-        trigger=_take_memory,
-        after=make_plain,
-        seconds=300,
-    )
-    yield Phase(
-        "memory pressure, soft",
-        _evicted(Cause.EVICTED_MEMORY, "evicted-memory-soft"),
-        before=_little_memory_softly,
-        trigger=_take_more_memory,
-        after=make_plain,
-        seconds=300,
-    )
-    yield Phase(
-        "disk pressure",
-        _evicted(Cause.EVICTED_DISK, "evicted-disk"),
-        before=_evicting({"nodefs.available": "100Mi"}),
-        trigger=_take_disk,
-        after=_give_back,
-        seconds=300,
-    )
-    yield Phase(
-        "inode pressure",
-        _evicted(Cause.EVICTED_INODES, "evicted-inodes"),
-        before=_evicting({"nodefs.inodesFree": "5000"}),
-        trigger=_take_inodes,
-        after=_give_back,
-        seconds=300,
-    )
-    yield Phase(
-        "pid pressure",
-        _evicted(Cause.EVICTED_PIDS, "evicted-pids"),
-        before=_few_pids,
-        trigger=_take_pids,
-        after=_give_back,
-        seconds=300,
-    )
+    hard = [*_evicted(Cause.EVICTED_MEMORY, "evicted-memory"), _refused_under_pressure()]
+    soft = _evicted(Cause.EVICTED_MEMORY, "evicted-memory-soft")
+    disk = _evicted(Cause.EVICTED_DISK, "evicted-disk")
+    inodes = _evicted(Cause.EVICTED_INODES, "evicted-inodes")
+    pids = _evicted(Cause.EVICTED_PIDS, "evicted-pids")
+    for name, scenarios, before, trigger, after in (
+        ("memory pressure", hard, _little_memory, _take_memory, make_plain),
+        ("memory pressure, soft", soft, _little_memory_softly, _take_more_memory, make_plain),
+        ("disk pressure", disk, _evicting({"nodefs.available": "100Mi"}), _take_disk, _give_back),
+        ("inode pressure", inodes, _evicting({"nodefs.inodesFree": "5000"}), _take_inodes, _give_back),
+        ("pid pressure", pids, _few_pids, _take_pids, _give_back),
+    ):
+        yield Phase(name, scenarios, before=before, trigger=trigger, after=after, seconds=300)
 
 
 def _evicted(cause: Cause, slug: str) -> list[Scenario]:
@@ -114,20 +105,15 @@ def _evicted(cause: Cause, slug: str) -> list[Scenario]:
     guaranteed = container("app", OBEYS, "10m/10m", "32Mi/32Mi")
     stubborn = container("app", STUBBORN, memory="8Mi")
     happened = both(either(phase("Failed", "Succeeded"), gone), said("Evicted"))
-    return [
-        one(cause, slug, name, made, happened, ready=running, settle=6)
-        for name, made in (
-            ("best-effort", pod("web", "", app, **volume)),
-            (
-                "burstable-of-two",
-                pod("web", "", burstable, container("proxy", OBEYS_143), restartPolicy="Never", **volume),
-            ),
-            ("guaranteed", pod("web", "", guaranteed)),
-            ("ignores-sigterm", pod("web", "", stubborn)),
-            ("in-deployment", owned("Deployment", "web", "", spec(app, **volume))),
-            ("in-job", owned("Job", "import", "", spec(app, restartPolicy="Never", **volume), backoffLimit=0)),
-        )
-    ]
+    made = {
+        "best-effort": web(app, **volume),
+        "burstable-of-two": web(burstable, container("proxy", OBEYS_143), restartPolicy="Never", **volume),
+        "guaranteed": web(guaranteed),
+        "ignores-sigterm": web(stubborn),
+        "in-deployment": owned("Deployment", spec(app, **volume)),
+        "in-job": owned("Job", spec(app, restartPolicy="Never", **volume), backoffLimit=0),
+    }
+    return several(cause, slug, made, happened, ready=running, settle=6)
 
 
 def _evicting(thresholds: Mapping[str, str]) -> Callable[[World], None]:
@@ -186,20 +172,15 @@ def _take_memory(world: World) -> None:
     _fill(world, hold(1150))
 
 
-def _fill(world: World, script: str, **more: Any) -> None:
-    filler = pod(_FILLER, _SYSTEM, container("filler", script), priorityClassName=_CRITICAL, nodeName="real", **more)
-    world.plane.api.create(filler)
-    wait_for(lambda: _runs(world), "the filler runs", timeout=60)
-
-
-def _runs(world: World) -> bool:
-    found = world.plane.api.get("v1", "Pod", _FILLER, _SYSTEM)
-    return bool(found["status"].get("phase") == "Running")
+def _fill(world: World, script: str) -> None:
+    api, main = world.plane.api, container("filler", script)
+    api.create(pod(_FILLER, _SYSTEM, main, priorityClassName=_CRITICAL, nodeName="real"))
+    status = partial(api.get, "v1", "Pod", _FILLER, _SYSTEM)
+    wait_for(lambda: status()["status"].get("phase") == "Running", "the filler runs", timeout=60)
 
 
 def _take_disk(world: World) -> None:
-    file = world.node.kubelet_folder / _FILLER
-    write_file(file, 290 * _MIB)
+    write_file(world.node.kubelet_folder / _FILLER, 290 * _MIB)
 
 
 def _take_inodes(world: World) -> None:
@@ -214,8 +195,6 @@ _THREADS: Final[list[threading.Thread]] = []
 
 
 def _few_pids(world: World) -> None:
-    from pathlib import Path
-
     most = min(int(Path("/proc/sys/kernel", name).read_text()) for name in ("pid_max", "threads-max"))
     now = int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2])
     # The pods' own needs come first.
@@ -233,8 +212,6 @@ def _take_pids(world: World) -> None:
 
 
 def _give_back(world: World) -> None:
-    import shutil
-
     (world.node.kubelet_folder / _FILLER).unlink(missing_ok=True)
     shutil.rmtree(world.node.kubelet_folder / f"{_FILLER}s", ignore_errors=True)
     _END_THREADS.set()
@@ -257,19 +234,9 @@ def _is_calm(world: World) -> bool:
 
 
 def _remove_filler(world: World) -> None:
-    filler: Object = pod(_FILLER, _SYSTEM, container("filler", "true"))
-    world.plane.api.delete(filler, grace_period_seconds=1)
-    wait_for(
-        lambda: (
-            not [
-                entry
-                for entry in world.plane.api.list_items("v1", "Pod", _SYSTEM)
-                if entry["metadata"]["name"].startswith(_FILLER)
-            ]
-        ),
-        "the filler is gone",
-        timeout=60,
-    )
+    world.plane.api.delete(pod(_FILLER, _SYSTEM, container("filler", "true")), grace_period_seconds=1)
+    left = partial(world.plane.api.list_items, "v1", "Pod", _SYSTEM, fieldSelector=f"metadata.name={_FILLER}")
+    wait_for(lambda: not left(), "the filler is gone", timeout=60)
 
 
 # The kernel
@@ -290,21 +257,19 @@ def _out_of_memory() -> Phase:
         main = {**container("crowd", f"{hog(520)}; {OBEYS}"), **small}
         made.create(pod("crowd", made.namespace, main, priorityClassName=_CRITICAL, nodeName="real"))
 
+    made = {
+        "restarts": web(container("app", grows)),
+        "never": web(container("app", grows), restartPolicy="Never"),
+        "limit-above": web(container("app", grows, memory="16Mi/1Gi")),
+        "child": web(container("app", child, memory="16Mi")),
+        "of-two": web(container("app", grows), container("proxy", OBEYS, memory="16Mi/64Mi")),
+        "in-job": owned("Job", spec(container("app", grows), restartPolicy="Never")),
+    }
     return Phase(
         "node out of memory",
         [
-            *(
-                one(cause, slug, name, made, any_killed, **tools)
-                for name, made in (
-                    ("restarts", pod("web", "", container("app", grows))),
-                    ("never", pod("web", "", container("app", grows), restartPolicy="Never")),
-                    ("limit-above", pod("web", "", container("app", grows, memory="16Mi/1Gi"))),
-                    ("child", pod("web", "", container("app", child, memory="16Mi"))),
-                    ("of-two", pod("web", "", container("app", grows), container("proxy", OBEYS, memory="16Mi/64Mi"))),
-                    ("in-job", owned("Job", "import", "", spec(container("app", grows), restartPolicy="Never"))),
-                )
-            ),
-            one(cause, slug, "bystander", pod("web", "", sits), any_killed, ready=running, act=crowd, **tools),
+            *several(cause, slug, made, any_killed, **tools),
+            one(cause, slug, "bystander", web(sits), any_killed, ready=running, act=crowd, **tools),
             *_out_of_memory_earlier(),
         ],
         at_once=1,
@@ -329,33 +294,18 @@ def _out_of_memory_earlier() -> list[Scenario]:
 
     limited: dict[str, Any] = {"memory": "16Mi/64Mi"}
     tools: dict[str, Any] = {"ready": running, "container": "app"}
+    exits = {
+        "exit-0": web(container("app", "sleep 25; exit 0")),
+        "exit-1": web(container("app", "sleep 25; exit 1", **limited)),
+        "exit-137": web(container("app", "sleep 25; exit 137", **limited)),
+    }
+    deleted = {
+        "deleted": web(container("app", OBEYS_143, **limited), metadata=KEPT),
+        "deleted-137": web(container("app", STUBBORN), metadata=KEPT),
+    }
     return [
-        *(
-            one(Cause.APPLICATION, slug, name, pod("web", "", app), ended(), act=crowd, **tools)
-            for name, app in (
-                ("exit-0", container("app", "sleep 25; exit 0")),
-                ("exit-1", container("app", "sleep 25; exit 1", **limited)),
-                ("exit-137", container("app", "sleep 25; exit 137", **limited)),
-            )
-        ),
-        one(
-            Cause.DELETED,
-            slug,
-            "deleted",
-            pod("web", "", container("app", OBEYS_143, **limited), metadata=KEPT),
-            stopped,
-            act=delete,
-            **tools,
-        ),
-        one(
-            Cause.DELETED,
-            slug,
-            "deleted-137",
-            pod("web", "", container("app", STUBBORN), metadata=KEPT),
-            stopped,
-            act=delete,
-            **tools,
-        ),
+        *several(Cause.APPLICATION, slug, exits, ended(), act=crowd, **tools),
+        *several(Cause.DELETED, slug, deleted, stopped, act=delete, **tools),
     ]
 
 
@@ -374,19 +324,15 @@ def _kubelet_preemption() -> Phase:
     stubborn = container("app", STUBBORN, "1200m")
     preempted = either(phase("Failed", "Succeeded"), gone)
     tools: dict[str, Any] = {"ready": running, "settle": 6}
-    table = (
-        ("guaranteed", pod("web", "", app), _critical_pod),
-        ("of-two", pod("web", "", burstable, container("proxy", OBEYS), restartPolicy="Never"), _critical_pod),
-        ("ignores-sigterm", pod("web", "", stubborn), _critical_pod),
-        ("in-deployment", owned("Deployment", "web", "", spec(burstable)), _critical_pod),
-        ("static-pod", pod("web", "", burstable), _static_pod),
-    )
-    return Phase(
-        "preempted by the kubelet",
-        [one(cause, slug, name, made, preempted, act=act, **tools) for name, made, act in table],
-        at_once=1,
-        after=_no_static_pods,
-    )
+    made = {
+        "guaranteed": web(app),
+        "of-two": web(burstable, container("proxy", OBEYS), restartPolicy="Never"),
+        "ignores-sigterm": web(stubborn),
+        "in-deployment": owned("Deployment", spec(burstable)),
+    }
+    scenarios = several(cause, slug, made, preempted, act=_critical_pod, **tools)
+    scenarios.append(one(cause, slug, "static-pod", web(burstable), preempted, act=_static_pod, **tools))
+    return Phase("preempted by the kubelet", scenarios, at_once=1, after=_no_static_pods)
 
 
 def _critical_pod(made: Made) -> None:
@@ -395,8 +341,6 @@ def _critical_pod(made: Made) -> None:
 
 
 def _static_pod(made: Made) -> None:
-    import yaml
-
     manifest = pod("agent", made.namespace, container("agent", OBEYS, "1500m"), priorityClassName=_CRITICAL)
     (made.node.static_pods / "agent.yaml").write_text(yaml.safe_dump(manifest))
 
@@ -413,19 +357,17 @@ def _taint() -> Phase:
     tolerates = [{"key": "example.com/away", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 2}]
     app = container("app", OBEYS)
     slug, cause = "taint-eviction", Cause.TAINT_EVICTION
-    later = one(cause, slug, "tolerates-2-s", pod("web", "", app, tolerations=tolerates), gone, ready=running)
+    later = one(cause, slug, "tolerates-2-s", web(app, tolerations=tolerates), gone, ready=running)
     return Phase("NoExecute taint", [*removals(cause, slug, act=None), later], trigger=_set_taint, after=_remove_taint)
 
 
 def _set_taint(world: World) -> None:
-    node = world.plane.api.get("v1", "Node", world.node.name)
     taints = [{"key": "example.com/away", "value": "yes", "effect": "NoExecute"}]
-    world.plane.api.patch({**node, "apiVersion": "v1", "kind": "Node"}, {"spec": {"taints": taints}})
+    world.plane.api.patch(raw_node(world.node.name), {"spec": {"taints": taints}})
 
 
 def _remove_taint(world: World) -> None:
-    node = world.plane.api.get("v1", "Node", world.node.name)
-    world.plane.api.patch({**node, "apiVersion": "v1", "kind": "Node"}, {"spec": {"taints": None}})
+    world.plane.api.patch(raw_node(world.node.name), {"spec": {"taints": None}})
 
 
 # Restarts
@@ -438,28 +380,20 @@ def _lost_containers() -> Phase:
     beside = container("proxy", OBEYS, memory="16Mi/64Mi")
     never: dict[str, Any] = {"restartPolicy": "Never"}
     seen = either(restarted(), ended(), phase("Failed"))
-    return Phase(
-        "lost containers",
-        [
-            one(cause, slug, name, made, seen, container="app", ready=running, act=None, settle=10)
-            for name, made in (
-                ("restarts", pod("web", "", app)),
-                ("never", pod("web", "", app, **never)),
-                ("of-two", pod("web", "", app, beside)),
-                ("in-job", owned("Job", "import", "", spec(app, **never), backoffLimit=2)),
-                ("in-deployment", owned("Deployment", "web", "", spec(app))),
-            )
-        ],
-        trigger=_lose,
-    )
+    made = {
+        "restarts": web(app),
+        "never": web(app, **never),
+        "of-two": web(app, beside),
+        "in-job": owned("Job", spec(app, **never), backoffLimit=2),
+        "in-deployment": owned("Deployment", spec(app)),
+    }
+    scenarios = several(cause, slug, made, seen, container="app", ready=running, settle=10)
+    return Phase("lost containers", scenarios, trigger=_lose)
 
 
 def _lose(world: World) -> None:
-    pods = [
-        entry
-        for entry in world.plane.api.list_items("v1", "Pod")
-        if entry["metadata"]["namespace"].startswith("container-lost-")
-    ]
+    every = world.plane.api.list_items("v1", "Pod")
+    pods = [entry for entry in every if entry["metadata"]["namespace"].startswith("container-lost-")]
     world.node.stop_kubelet()
     for entry in pods:
         identity = world.node.containers(entry)["app"]
@@ -482,41 +416,28 @@ def _while_kubelet_is_away() -> Phase:
     mount: dict[str, Any] = {"volumeMounts": [{"name": "cache", "mountPath": "/cache"}]}
     volume: dict[str, Any] = {"volumes": [{"name": "cache", "emptyDir": {}}]}
     memory: dict[str, Any] = {"memory": "16Mi/32Mi"}
-    table: tuple[tuple[str, Cause, str, dict[str, str], Test], ...] = (
-        ("exit-0", Cause.APPLICATION, "exit 0", {}, ended()),
-        ("exit-1", Cause.APPLICATION, "exit 1", {}, ended()),
-        ("own-memory-limit", Cause.OWN_MEMORY_LIMIT, f"exec {hog(100)}", memory, ended()),
-        ("child-memory-limit", Cause.OWN_MEMORY_LIMIT, f"{hog(100)}; exit $?", memory, ended()),
-        ("segfault", Cause.APPLICATION, "sh -c 'kill -SEGV $$'; exit $?", {}, ended()),
-    )
-    return Phase(
-        "kubelet away",
-        [
-            one(
-                cause,
-                slug,
-                name,
-                pod("web", "", container("app", script + end, **more, **mount), **volume),
-                happened,
-                container="app",
-                ready=running,
-                settle=6,
-            )
-            for name, cause, end, more, happened in table
-        ],
-        trigger=_end_behind_its_back,
-    )
+
+    def scenario(cause: Cause, name: str, end: str, **more: Any) -> Scenario:
+        made = web(container("app", script + end, **more, **mount), **volume)
+        return one(cause, slug, name, made, ended(), container="app", ready=running, settle=6)
+
+    scenarios = [
+        scenario(Cause.APPLICATION, "exit-0", "exit 0"),
+        scenario(Cause.APPLICATION, "exit-1", "exit 1"),
+        scenario(Cause.OWN_MEMORY_LIMIT, "own-memory-limit", f"exec {hog(100)}", **memory),
+        scenario(Cause.OWN_MEMORY_LIMIT, "child-memory-limit", f"{hog(100)}; exit $?", **memory),
+        scenario(Cause.APPLICATION, "segfault", "sh -c 'kill -SEGV $$'; exit $?"),
+    ]
+    return Phase("kubelet away", scenarios, trigger=_end_behind_its_back)
 
 
 def _end_behind_its_back(world: World) -> None:
-    from time import sleep
-
     world.node.stop_kubelet()
     for entry in world.plane.api.list_items("v1", "Pod"):
         if entry["metadata"]["namespace"].startswith("kubelet-away-"):
             volumes = world.node.kubelet_folder / "pods" / entry["metadata"]["uid"] / "volumes"
             (volumes / "kubernetes.io~empty-dir" / "cache" / "end").touch()
-    sleep(4)
+    time.sleep(4)
     world.node.start_kubelet(**_QUICK)
 
 
@@ -531,20 +452,18 @@ def _shutdown() -> Phase:
     app = container("app", OBEYS, memory="16Mi/64Mi")
     over = phase("Failed", "Succeeded")
     never: dict[str, Any] = {"restartPolicy": "Never"}
+    made = {
+        "alone": web(app),
+        "ignores-sigterm": web(container("app", STUBBORN)),
+        "of-two": web(app, container("proxy", STUBBORN), **never),
+        "exit-0": web(app, **never),
+        "critical": web(app, priorityClassName=_CRITICAL),
+        "in-deployment": owned("Deployment", spec(app)),
+        "in-job": owned("Job", spec(app, **never), backoffLimit=2),
+    }
     return Phase(
         "graceful shutdown",
-        [
-            one(cause, slug, name, made, over, ready=running, settle=8)
-            for name, made in (
-                ("alone", pod("web", "", app)),
-                ("ignores-sigterm", pod("web", "", container("app", STUBBORN))),
-                ("of-two", pod("web", "", app, container("proxy", STUBBORN), **never)),
-                ("exit-0", pod("web", "", app, **never)),
-                ("critical", pod("web", "", app, priorityClassName=_CRITICAL)),
-                ("in-deployment", owned("Deployment", "web", "", spec(app))),
-                ("in-job", owned("Job", "import", "", spec(app, **never), backoffLimit=2)),
-            )
-        ],
+        several(cause, slug, made, over, ready=running, settle=8),
         before=_on_a_bus,
         trigger=lambda _: _BUS[-1].shut_down(),
         after=_off_the_bus,
@@ -614,11 +533,11 @@ def _heartbeats(world: World, node: Object) -> None:
 
 def _one_node(world: World) -> None:
     _END_OF_SECOND.set()
-    world.plane.api.delete({"apiVersion": "v1", "kind": "Node", "metadata": {"name": _SECOND}})
+    world.plane.api.delete(raw_node(_SECOND))
     world.node.start_kubelet(**_QUICK)
 
 
 def _delete_node(world: World) -> None:
     world.node.stop_kubelet()
     with contextlib.suppress(LookupError):
-        world.plane.api.delete({"apiVersion": "v1", "kind": "Node", "metadata": {"name": world.node.name}})
+        world.plane.api.delete(raw_node(world.node.name))

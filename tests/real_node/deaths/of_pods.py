@@ -7,14 +7,26 @@ from typing import Any, Final
 
 from podrules.ending.died.cause import Cause
 from tests.controlplane.client import Object
-from tests.real_node.deaths.pods import KEPT, OBEYS, OBEYS_143, SLEEPS, STUBBORN, container, one, owned, pod, spec
+from tests.real_node.deaths.pods import (
+    KEPT,
+    OBEYS,
+    OBEYS_143,
+    SLEEPS,
+    STUBBORN,
+    container,
+    one,
+    owned,
+    pod,
+    several,
+    spec,
+    web,
+)
 from tests.real_node.deaths.scenario import (
     Act,
     Made,
     Scenario,
     Test,
     both,
-    either,
     gone,
     gone_or_stopped,
     phase,
@@ -22,6 +34,7 @@ from tests.real_node.deaths.scenario import (
     said,
     stopped,
 )
+from tests.waiting import wait_for
 
 DONGLES: Final = tuple(f"example.com/dongle-{number}" for number in range(8))
 """Exclusive resources of the node: two pods that need the same one cannot run together."""
@@ -59,23 +72,15 @@ def removals(
     """
     tools: dict[str, Any] = {"ready": running, "act": act}
     app = container("app", OBEYS, "10m/100m", "16Mi/64Mi")
-    plain = container("app", OBEYS_143)
+    plain, stubborn = container("app", OBEYS_143), container("app", STUBBORN)
     beside = container("proxy", OBEYS_143)
     return [
-        one(cause, slug, "gone", pod("web", "", app, **more), removed, **tools),
-        one(cause, slug, "object-kept", pod("web", "", app, metadata=KEPT, **more), kept, container="app", **tools),
-        one(
-            cause,
-            slug,
-            "ignores-sigterm",
-            pod("web", "", container("app", STUBBORN), metadata=KEPT, **more),
-            kept,
-            container="app",
-            **tools,
-        ),
-        one(cause, slug, "of-two", pod("web", "", app, beside, metadata=KEPT, **more), kept, **tools),
-        one(cause, slug, "in-deployment", owned("Deployment", "web", "", spec(app, **more)), removed, **tools),
-        one(cause, slug, "exit-143", pod("web", "", plain, metadata=KEPT, **more), kept, container="app", **tools),
+        one(cause, slug, "gone", web(app, **more), removed, **tools),
+        one(cause, slug, "object-kept", web(app, metadata=KEPT, **more), kept, container="app", **tools),
+        one(cause, slug, "ignores-sigterm", web(stubborn, metadata=KEPT, **more), kept, container="app", **tools),
+        one(cause, slug, "of-two", web(app, beside, metadata=KEPT, **more), kept, **tools),
+        one(cause, slug, "in-deployment", owned("Deployment", spec(app, **more)), removed, **tools),
+        one(cause, slug, "exit-143", web(plain, metadata=KEPT, **more), kept, container="app", **tools),
     ]
 
 
@@ -107,7 +112,7 @@ def _slow_deletions() -> list[Scenario]:
     mesh = container("mesh", STUBBORN, restartPolicy="Always")
 
     def kept(name: str, slug: str, main: Mapping[str, Any], **more: Any) -> Scenario:
-        return one(cause, slug, name, pod("web", "", main, metadata=KEPT, **more), stopped, **tools)
+        return one(cause, slug, name, web(main, metadata=KEPT, **more), stopped, **tools)
 
     return [
         kept("pid-1", "deleted-sigkill", container("app", SLEEPS)),
@@ -126,9 +131,7 @@ def _slow_deletions() -> list[Scenario]:
 def _preemptions() -> list[Scenario]:
     """Each with a resource of its own, so that they can be made side by side."""
     found = []
-    for scenario, dongle in zip(
-        removals(Cause.PREEMPTION, "preemption", act=None, kept=stopped), DONGLES, strict=False
-    ):
+    for scenario, dongle in zip(removals(Cause.PREEMPTION, "preemption", act=None), DONGLES, strict=False):
         one_of_it = {"limits": {dongle: "1"}, "requests": {dongle: "1"}}
         for obj in scenario.objects:
             main = _spec(obj)["containers"][0]
@@ -156,17 +159,14 @@ def _deadlines() -> list[Scenario]:
     init = container("migrate", "sleep 1000")
     over = both(phase("Failed", "Succeeded"), said("DeadlineExceeded"))
     more: dict[str, Any] = {"activeDeadlineSeconds": 4}
-    template = spec(obeys, restartPolicy="Never", **more)
-    return [
-        one(cause, slug, name, made, over, settle=8)
-        for name, made in (
-            ("alone", pod("web", "", obeys, **more)),
-            ("ignores-sigterm", pod("web", "", stubborn, **more)),
-            ("of-two", pod("web", "", obeys, {**stubborn, "name": "db"}, restartPolicy="Never", **more)),
-            ("in-init", pod("web", "", obeys, initContainers=[init], **more)),
-            ("in-job", owned("Job", "import", "", template, backoffLimit=0)),
-        )
-    ]
+    made = {
+        "alone": web(obeys, **more),
+        "ignores-sigterm": web(stubborn, **more),
+        "of-two": web(obeys, {**stubborn, "name": "db"}, restartPolicy="Never", **more),
+        "in-init": web(obeys, initContainers=[init], **more),
+        "in-job": owned("Job", spec(obeys, restartPolicy="Never", **more), backoffLimit=0),
+    }
+    return several(cause, slug, made, over, settle=8)
 
 
 def _jobs() -> list[Scenario]:
@@ -181,54 +181,32 @@ def _jobs() -> list[Scenario]:
     never: dict[str, Any] = {"restartPolicy": "Never"}
 
     def job(script: str, **more: Any) -> Object:
-        return owned("Job", "import", "", spec(container("app", script), **never), **more)
+        return owned("Job", spec(container("app", script), **never), **more)
 
     def kept(script: str, **more: Any) -> Object:
-        return owned("Job", "import", "", spec(container("app", script), **never), metadata=KEPT, **more)
+        return owned("Job", spec(container("app", script), **never), metadata=KEPT, **more)
 
-    tools: dict[str, Any] = {"settle": 5}
-    index_1 = either(gone_or_stopped, _index_1_left)
+    second = {
+        "backoff-limit": job(fails, backoffLimit=0, **parallel),
+        "pod-failure-policy": kept(fails, podFailurePolicy=policy, **parallel),
+        "success-policy": kept(works, successPolicy=enough, **parallel),
+    }
+    deadline = kept(OBEYS, activeDeadlineSeconds=8)
+    suspended = {"suspended": job(OBEYS), "suspended-kept": kept(OBEYS)}
+    # Its Job has not ended: it is removed, or makes fewer at once.
+    fewer = kept(OBEYS)
+    tools: dict[str, Any] = {"ready": running, "settle": 5}
     return [
-        one(cause, slug, "backoff-limit", job(fails, backoffLimit=0, **parallel), index_1, **tools, act=_take_index_1),
-        one(
-            cause,
-            slug,
-            "pod-failure-policy",
-            kept(fails, podFailurePolicy=policy, **parallel),
-            index_1,
-            **tools,
-            act=_take_index_1,
-        ),
-        one(
-            cause,
-            slug,
-            "success-policy",
-            kept(works, successPolicy=enough, **parallel),
-            index_1,
-            **tools,
-            act=_take_index_1,
-        ),
-        one(cause, slug, "deadline", kept(OBEYS, activeDeadlineSeconds=8), gone_or_stopped, ready=running, **tools),
-        one(cause, slug, "suspended", job(OBEYS), gone_or_stopped, ready=running, act=_suspend, **tools),
-        one(cause, slug, "suspended-kept", kept(OBEYS), gone_or_stopped, ready=running, act=_suspend, **tools),
-        # The Job is removed, or makes fewer at once: it has not ended.
-        one(Cause.OWNER, slug, "deleted", job(OBEYS), gone, ready=running, act=_delete_owner, **tools),
-        one(
-            Cause.OWNER,
-            slug,
-            "fewer-at-once",
-            kept(OBEYS),
-            gone_or_stopped,
-            ready=running,
-            act=_no_parallelism,
-            **tools,
-        ),
+        *several(cause, slug, second, gone_or_stopped, act=_take_index_1, settle=5),
+        one(cause, slug, "deadline", deadline, gone_or_stopped, **tools),
+        *several(cause, slug, suspended, gone_or_stopped, act=_suspend, **tools),
+        one(Cause.OWNER, slug, "deleted", job(OBEYS), gone, act=_delete_owner, **tools),
+        one(Cause.OWNER, slug, "fewer-at-once", fewer, gone_or_stopped, act=_no_parallelism, **tools),
     ]
 
 
 def _take_index_1(made: Made) -> None:
     """The target pod is the second."""
-    from tests.waiting import wait_for
 
     def second() -> Object | None:
         pods = made.api.list_items("v1", "Pod", made.namespace)
@@ -236,10 +214,6 @@ def _take_index_1(made: Made) -> None:
         return next((pod for pod in pods if pod["metadata"].get("annotations", {}).get(mark) == "1"), None)
 
     made.last = wait_for(second, "the second pod", timeout=60)
-
-
-def _index_1_left(made: Made) -> bool:
-    return gone_or_stopped(made)
 
 
 def _suspend(made: Made) -> None:
@@ -262,24 +236,14 @@ def _owners() -> list[Scenario]:
     tools: dict[str, Any] = {"ready": running, "settle": 5}
     daemon: dict[str, Any] = {**template, "nodeSelector": {"kubernetes.io/os": "linux"}}
     return [
-        one(cause, slug, "scaled-down", owned("ReplicaSet", "web", "", template), gone, act=_scale, **tools),
-        one(cause, slug, "deployment-scaled", owned("Deployment", "web", "", template), gone, act=_scale, **tools),
-        one(cause, slug, "rollout", owned("Deployment", "web", "", template), gone, act=_roll_out, **tools),
-        one(
-            cause,
-            slug,
-            "scaled-kept",
-            owned("ReplicaSet", "web", "", template, metadata=KEPT),
-            stopped,
-            act=_scale,
-            **tools,
-        ),
-        one(cause, slug, "stateful-set", owned("StatefulSet", "db", "", template), gone, act=_scale, **tools),
-        one(
-            cause, slug, "stateful-set-rollout", owned("StatefulSet", "db", "", template), gone, act=_roll_out, **tools
-        ),
-        one(cause, slug, "daemon-set", owned("DaemonSet", "agent", "", daemon), gone, act=_elsewhere, **tools),
-        one(cause, slug, "owner-deleted", owned("Deployment", "web", "", template), gone, act=_delete_owner, **tools),
+        one(cause, slug, "scaled-down", owned("ReplicaSet", template), gone, act=_scale, **tools),
+        one(cause, slug, "deployment-scaled", owned("Deployment", template), gone, act=_scale, **tools),
+        one(cause, slug, "rollout", owned("Deployment", template), gone, act=_roll_out, **tools),
+        one(cause, slug, "scaled-kept", owned("ReplicaSet", template, metadata=KEPT), stopped, act=_scale, **tools),
+        one(cause, slug, "stateful-set", owned("StatefulSet", template), gone, act=_scale, **tools),
+        one(cause, slug, "stateful-set-rollout", owned("StatefulSet", template), gone, act=_roll_out, **tools),
+        one(cause, slug, "daemon-set", owned("DaemonSet", daemon), gone, act=_elsewhere, **tools),
+        one(cause, slug, "owner-deleted", owned("Deployment", template), gone, act=_delete_owner, **tools),
     ]
 
 
@@ -288,9 +252,8 @@ def _scale(made: Made) -> None:
 
 
 def _roll_out(made: Made) -> None:
-    made.api.patch(
-        made.scenario.objects[-1], {"spec": {"template": {"metadata": {"annotations": {"example.com/again": "1"}}}}}
-    )
+    again = {"metadata": {"annotations": {"example.com/again": "1"}}}
+    made.api.patch(made.scenario.objects[-1], {"spec": {"template": again}})
 
 
 def _elsewhere(made: Made) -> None:
@@ -303,26 +266,15 @@ def _rejected() -> list[Scenario]:
     here: dict[str, Any] = {"nodeName": "real"}
     app = container("app", OBEYS)
     sysctl: dict[str, Any] = {"securityContext": {"sysctls": [{"name": "kernel.msgmax", "value": "65536"}]}}
-    return [
-        one(cause, slug, name, made, phase("Failed"))
-        for name, made in (
-            ("cpu", pod("web", "", container("app", OBEYS, cpu="64"), **here)),
-            ("memory", pod("web", "", container("app", OBEYS, memory="900Gi"), **here)),
-            ("node-affinity", pod("web", "", app, nodeSelector={"disk": "ssd"}, **here)),
-            ("sysctl", pod("web", "", app, **sysctl, **here)),
-            ("storage", pod("web", "", container("app", OBEYS, disk="900Gi"), **here)),
-            (
-                "in-job",
-                owned(
-                    "Job",
-                    "import",
-                    "",
-                    spec(container("app", OBEYS, cpu="64"), restartPolicy="Never", **here),
-                    backoffLimit=0,
-                ),
-            ),
-        )
-    ]
+    made = {
+        "cpu": web(container("app", OBEYS, cpu="64"), **here),
+        "memory": web(container("app", OBEYS, memory="900Gi"), **here),
+        "node-affinity": web(app, nodeSelector={"disk": "ssd"}, **here),
+        "sysctl": web(app, **sysctl, **here),
+        "storage": web(container("app", OBEYS, disk="900Gi"), **here),
+        "in-job": owned("Job", spec(container("app", OBEYS, cpu="64"), restartPolicy="Never", **here), backoffLimit=0),
+    }
+    return several(cause, slug, made, phase("Failed"))
 
 
 # Local storage
@@ -344,46 +296,38 @@ def _storage() -> list[Scenario]:
     stubborn = "trap '' TERM; dd if=/dev/zero of={} bs=1M count=30; while :; do sleep 1000; done"
     # If the process obeys and exits with 0, the pod has succeeded.
     loud = container("app", f"head -c 30000000 /dev/zero | cat; {STUBBORN}", disk="1Mi/10Mi")
-    job = owned("Job", "import", "", spec(logs, beside, restartPolicy="Never"), backoffLimit=0)
     heedless = container("app", stubborn.format("/tmp/x"), disk="/10Mi")
     evicted = both(phase("Failed", "Succeeded"), said("Evicted"))
     never: dict[str, Any] = {"restartPolicy": "Never"}
-    container_limit, pod_limit, empty_dir = (
-        Cause.CONTAINER_STORAGE_LIMIT,
-        Cause.POD_STORAGE_LIMIT,
-        Cause.EMPTY_DIR_LIMIT,
-    )
-    table = (
-        # A single container's limit is also the pod's, which is checked first. If the images have a separate disk, as
-        # here, only logs count against the limit of a container.
-        (container_limit, "container-storage", "of-two", pod("web", "", logs, beside)),
-        (container_limit, "container-storage", "never", pod("web", "", logs, beside, **never)),
-        (container_limit, "container-storage", "ignores-sigterm", pod("web", "", loud, beside)),
-        (container_limit, "container-storage", "in-job", job),
-        (container_limit, "container-storage", "in-deployment", owned("Deployment", "web", "", spec(logs, beside))),
-        (pod_limit, "pod-storage", "one-limit", pod("web", "", own)),
-        (pod_limit, "pod-storage", "one-limit-of-two", pod("web", "", own, container("proxy", OBEYS))),
-        (pod_limit, "pod-storage", "logs", pod("web", "", logs)),
-        (pod_limit, "pod-storage", "ignores-sigterm", pod("web", "", heedless)),
-        (pod_limit, "pod-storage", "alone", pod("web", "", limited, **free)),
-        (pod_limit, "pod-storage", "of-two", pod("web", "", limited, half, **free)),
-        (pod_limit, "pod-storage", "never", pod("web", "", limited, half, **free, **never)),
-        (
-            pod_limit,
-            "pod-storage",
-            "in-job",
-            owned("Job", "import", "", spec(limited, **free, **never), backoffLimit=0),
-        ),
-        (pod_limit, "pod-storage", "in-deployment", owned("Deployment", "web", "", spec(limited, **free))),
-        (empty_dir, "empty-dir", "alone", pod("web", "", into, **small)),
-        (empty_dir, "empty-dir", "of-two", pod("web", "", into, beside, **small)),
-        (
-            empty_dir,
-            "empty-dir",
-            "ignores-sigterm",
-            pod("web", "", container("app", stubborn.format("/cache/x"), **mount), **small),
-        ),
-        (empty_dir, "empty-dir", "in-job", owned("Job", "import", "", spec(into, **small, **never), backoffLimit=0)),
-        (empty_dir, "empty-dir", "in-deployment", owned("Deployment", "web", "", spec(into, **small))),
-    )
-    return [one(cause, slug, name, made, evicted, settle=6) for cause, slug, name, made in table]
+    # A single container's limit is also the pod's, which is checked first. If the images have a separate disk, as here,
+    # only logs count against the limit of a container.
+    by_container = {
+        "of-two": web(logs, beside),
+        "never": web(logs, beside, **never),
+        "ignores-sigterm": web(loud, beside),
+        "in-job": owned("Job", spec(logs, beside, **never), backoffLimit=0),
+        "in-deployment": owned("Deployment", spec(logs, beside)),
+    }
+    by_pod = {
+        "one-limit": web(own),
+        "one-limit-of-two": web(own, container("proxy", OBEYS)),
+        "logs": web(logs),
+        "ignores-sigterm": web(heedless),
+        "alone": web(limited, **free),
+        "of-two": web(limited, half, **free),
+        "never": web(limited, half, **free, **never),
+        "in-job": owned("Job", spec(limited, **free, **never), backoffLimit=0),
+        "in-deployment": owned("Deployment", spec(limited, **free)),
+    }
+    by_volume = {
+        "alone": web(into, **small),
+        "of-two": web(into, beside, **small),
+        "ignores-sigterm": web(container("app", stubborn.format("/cache/x"), **mount), **small),
+        "in-job": owned("Job", spec(into, **small, **never), backoffLimit=0),
+        "in-deployment": owned("Deployment", spec(into, **small)),
+    }
+    return [
+        *several(Cause.CONTAINER_STORAGE_LIMIT, "container-storage", by_container, evicted, settle=6),
+        *several(Cause.POD_STORAGE_LIMIT, "pod-storage", by_pod, evicted, settle=6),
+        *several(Cause.EMPTY_DIR_LIMIT, "empty-dir", by_volume, evicted, settle=6),
+    ]

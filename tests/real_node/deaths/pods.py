@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from podrules.ending.died.cause import Cause
 from tests.controlplane.client import Object
-from tests.objects import raw_pod
+from tests.objects import raw_pod, raw_workload
 from tests.real_node.deaths.scenario import Act, Scenario, Test
 from tests.real_node.images import IMAGE
 
@@ -66,25 +66,26 @@ def pod(
     return raw_pod(name, namespace, metadata=metadata, **spec(*containers, **more))
 
 
-def owned(kind: str, name: str, namespace: str, template: Mapping[str, Any], **more: Any) -> Object:
-    """A workload with one pod.
+def web(*containers: Mapping[str, Any], metadata: Mapping[str, Any] | None = None, **more: Any) -> Object:
+    """A pod without an owner; `one` sets its namespace."""
+    return pod("web", "", *containers, metadata=metadata, **more)
+
+
+def owned(kind: str, template: Mapping[str, Any], **more: Any) -> Object:
+    """A workload with one pod; `one` sets its namespace.
 
     Args:
         kind: Job, ReplicaSet, Deployment, StatefulSet or DaemonSet.
-        name: Its name.
-        namespace: Its namespace.
-        template: Spec of its pods.
-        more: Fields of its spec.
+        template: Spec of its pods; those of a Job are not restarted.
+        more: Fields of its spec, and ``metadata`` of its pods.
     """
-    labels = {"app": name}
-    metadata = {"labels": labels, **more.pop("metadata", {})}
-    body: Object = {"template": {"metadata": metadata, "spec": dict(template)}, **more}
-    if kind != "Job":
-        body["selector"] = {"matchLabels": labels}
-    if kind == "StatefulSet":
-        body["serviceName"] = name
-    api_version = "batch/v1" if kind == "Job" else "apps/v1"
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": namespace}, "spec": body}
+    name = {"Job": "import", "StatefulSet": "db", "DaemonSet": "agent"}.get(kind, "web")
+    ends = {"restartPolicy": "Never"} if kind == "Job" else {}
+    served = {"serviceName": name} if kind == "StatefulSet" else {}
+    metadata = more.pop("metadata", {})
+    made = raw_workload(kind, name, pod_spec={**ends, **template}, **more, **served)
+    made["spec"]["template"]["metadata"] |= metadata
+    return made
 
 
 def one(
@@ -103,6 +104,23 @@ def one(
     first = next((entry for entry in objects if entry["kind"] == "Pod"), None)
     name = more.pop("pod", first["metadata"]["name"] if first else "")
     return Scenario(cause, slug, variation, objects, happened, pod=name, **more)
+
+
+def several(
+    cause: Cause,
+    slug: str,
+    made: Mapping[str, Any],
+    happened: Test,
+    *,
+    container: str = "",
+    containers: Mapping[str, str] | None = None,
+    **more: Any,
+) -> list[Scenario]:
+    """Scenarios that differ in the pod: what is made, by variation; ``containers`` names those that are another."""
+    return [
+        one(cause, slug, variation, objects, happened, container=(containers or {}).get(variation, container), **more)
+        for variation, objects in made.items()
+    ]
 
 
 def shapes(
@@ -141,34 +159,15 @@ def shapes(
             return spec(main, *others, **fields)
         return spec(*(others or (beside,)), initContainers=[main, *fields.pop("initContainers", ())], **fields)
 
-    def bare(**own: Any) -> Object:
-        return {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "web"},
-            "spec": own.pop("template", None) or template(**own),
-        }
-
     probe = {"readinessProbe": {"exec": {"command": ["true"]}, "periodSeconds": 1}}
     tools: dict[str, Any] = {"act": act, "ready": ready, "settle": settle, "container": name}
+    made = {
+        "never": raw_pod(**template(restartPolicy="Never")),
+        "of-two": raw_pod(**template({**beside, **probe}, restartPolicy="OnFailure")),
+        "in-job": owned("Job", template(restartPolicy="Never"), backoffLimit=3),
+        "in-deployment": owned("Deployment", template(), replicas=1),
+    }
     return [
-        one(cause, slug, "restarts", bare(), again or happened, **tools),
-        one(cause, slug, "never", bare(restartPolicy="Never"), happened, **tools),
-        one(
-            cause,
-            slug,
-            "of-two",
-            bare(template=template({**beside, **probe}, restartPolicy="OnFailure")),
-            happened,
-            **tools,
-        ),
-        one(
-            cause,
-            slug,
-            "in-job",
-            owned("Job", "import", slug, template(restartPolicy="Never"), backoffLimit=3),
-            happened,
-            **tools,
-        ),
-        one(cause, slug, "in-deployment", owned("Deployment", "web", slug, template(), replicas=1), happened, **tools),
+        one(cause, slug, "restarts", raw_pod(**template()), again or happened, **tools),
+        *several(cause, slug, made, happened, **tools),
     ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -82,18 +82,12 @@ class Made:
     def pod(self) -> Object | None:
         """The pod as it is now; None: it is gone, or not there yet."""
         name = self.scenario.pod or self.last.get("metadata", {}).get("name", "") or self._oldest()
-        if not name:
+        query = {"fieldSelector": f"metadata.name={name}"}
+        found = self.api.list_items("v1", "Pod", self.namespace, **query) if name else []
+        if not found or (self.last and found[0]["metadata"]["uid"] != self.last["metadata"]["uid"]):
             return None
-        try:
-            found = self.api.get("v1", "Pod", name, self.namespace)
-        except ApiError as error:
-            if error.code == 404:
-                return None
-            raise
-        if self.last and found["metadata"]["uid"] != self.last["metadata"]["uid"]:
-            return None
-        self.last = found
-        return found
+        self.last = found[0]
+        return self.last
 
     def status(self, container: str = "") -> Object:
         """The status of one container, by default the scenario's, else the first."""
@@ -117,13 +111,7 @@ class Made:
     def kill(self, container: str, number: signal.Signals) -> None:
         """Kill the first process of a container, from the node."""
         identity = self.node.containers(self.pod() or {})[container]
-        os.kill(self.task(identity), number)
-
-    def task(self, identity: str) -> int:
-        """The process of a container or sandbox."""
-        return next(
-            int(line.split()[1]) for line in self.node.ctr("tasks", "list").splitlines() if line.startswith(identity)
-        )
+        os.kill(self.node.task(identity), number)
 
     def sandbox(self) -> str:
         """The id of the pod's sandbox."""
@@ -296,24 +284,18 @@ def either(*tests: Test) -> Test:
 
 def await_test(made: Made, test: Test, what: str, seconds: float = 120) -> None:
     """Poll a test slowly, because the machine is small."""
-    from time import monotonic, sleep
-
-    deadline = monotonic() + seconds
+    deadline = time.monotonic() + seconds
     while not test(made):
-        if monotonic() > deadline:
+        if time.monotonic() > deadline:
             raise TimeoutError(f"{made.scenario.id}: after {seconds:.0f} s still not {what}")
-        sleep(0.4)
+        time.sleep(0.4)
 
 
 def remove_namespaces_pods(world: World, namespace: str) -> None:
     """All pods of a namespace end, and are gone from the node."""
     path = world.plane.api.path("v1", "Pod", namespace)
     world.plane.api.request("DELETE", path, query={"gracePeriodSeconds": "1"})
-    wait_for(partial(_no_pods, world, namespace), f"{namespace} is empty", timeout=60)
-
-
-def _no_pods(world: World, namespace: str) -> bool:
-    return not world.plane.api.list_items("v1", "Pod", namespace)
+    wait_for(lambda: not world.plane.api.list_items("v1", "Pod", namespace), f"{namespace} is empty", timeout=60)
 
 
 def write_file(path: Path, size: int) -> None:

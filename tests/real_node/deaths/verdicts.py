@@ -6,7 +6,7 @@ right, and one of A or B includes the truth. A less certain verdict is a differe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -29,96 +29,46 @@ _AGAIN: Final = "the kubelet's event may be repeated for the next run, and has o
 _PLAIN_STOP: Final = "the kubelet stops all containers of a pod without restarts, and its event gives no reason"
 _NO_AUTHOR: Final = "the API server does not record who deleted a pod, nor whether the last request was the kubelet's"
 _GONE: Final = "the object is gone, and the kubelet's events show that it stopped, not which client asked for it"
+_COLLECTED: Final = "garbage collection deletes without grace, which hides an earlier deletion"
+_HOOK: Final = "the hook fails in the second in which the container starts: its event may be of the previous run"
+_FILES: Final = "files in memory count for the pod's cgroup, too: either limit may come first"
+_VOLUME: Final = "no container was created yet: it waits for a volume, and nothing has ended"
 _NOTHING: Final = "the object and the kubelet are gone: there is no record"
 
 _Expected = tuple[Grade, str]
-EXPECTED: Final[dict[str, _Expected]] = {
-    "active-deadline": (Grade.CERTAIN, _SAID),
-    "api-eviction": (Grade.CERTAIN, _SAID),
-    "api-eviction/gone": (Grade.SEVERAL, _GONE),
-    "api-eviction/in-deployment": (Grade.SEVERAL, _GONE),
-    "application-abort": (Grade.CERTAIN, _COMPLETE),
-    "application-exit-0": (Grade.CERTAIN, _COMPLETE),
-    "application-exit-1": (Grade.CERTAIN, _COMPLETE),
-    "application-exit-137": (Grade.SEVERAL, _NO_WORD),
-    "application-exit-143": (Grade.CERTAIN, _COMPLETE),
-    "application-killed-on-node": (Grade.SEVERAL, _NO_WORD),
-    "application-segfault": (Grade.CERTAIN, _COMPLETE),
-    "child-killed-earlier": (Grade.CERTAIN, _COMPLETE),
-    "child-killed-earlier/exit-1": (Grade.SEVERAL, _CODE_OF_ITS_OWN),
-    "child-killed-earlier/killed": (Grade.LIKELY, _V1),
-    "child-killed-earlier/deleted": (Grade.SEVERAL, _NO_AUTHOR),
-    "child-killed-earlier/liveness": (Grade.CERTAIN, _SAID),
-    "configuration": (Grade.CERTAIN, _SAID),
-    "configuration/volume": (
-        Grade.NOTHING,
-        "no container was created yet: it waits for a volume, and nothing has ended",
+_FAMILIES: Final[Mapping[_Expected, str]] = {
+    (Grade.CERTAIN, _SAID): (
+        "active-deadline api-eviction child-killed-earlier/liveness configuration container-lost container-storage "
+        "definition-changed empty-dir evicted-disk evicted-inodes evicted-memory evicted-memory-soft evicted-pids "
+        "image job-ended kubelet-preemption node-shutdown owner pod-storage post-start preemption rejected resize "
+        "runtime sandbox-changed sidecar-stopped taint-eviction"
     ),
-    "container-lost": (Grade.CERTAIN, _SAID),
-    "container-storage": (Grade.CERTAIN, _SAID),
-    "definition-changed": (Grade.CERTAIN, _SAID),
-    "deleted": (Grade.SEVERAL, _NO_AUTHOR),
-    "deleted-pre-stop": (Grade.SEVERAL, _NO_AUTHOR),
-    "deleted-sigkill": (Grade.SEVERAL, _NO_AUTHOR),
-    "empty-dir": (Grade.CERTAIN, _SAID),
-    "evicted-disk": (Grade.CERTAIN, _SAID),
-    "evicted-inodes": (Grade.CERTAIN, _SAID),
-    "evicted-memory": (Grade.CERTAIN, _SAID),
-    "evicted-memory-soft": (Grade.CERTAIN, _SAID),
-    "evicted-pids": (Grade.CERTAIN, _SAID),
-    "force-deleted": (Grade.SEVERAL, _NO_AUTHOR),
-    "image": (Grade.CERTAIN, _SAID),
-    "init-fails": (Grade.CERTAIN, _COMPLETE),
-    "job-ended": (Grade.CERTAIN, _SAID),
-    "job-ended/deleted": (Grade.SEVERAL, _GONE),
-    "kubelet-away": (Grade.LIKELY, _V1),
-    "kubelet-preemption": (Grade.CERTAIN, _SAID),
-    "liveness": (Grade.LIKELY, _AGAIN),
-    "liveness/never": (Grade.LIKELY, _PLAIN_STOP),
-    "liveness/in-job": (Grade.LIKELY, _PLAIN_STOP),
-    "node-gone": (Grade.NOTHING, _NOTHING),
-    "node-gone/object-kept": (
-        Grade.LIKELY,
-        "garbage collection deletes without grace, which hides an earlier deletion",
+    (Grade.CERTAIN, _COMPLETE): (
+        "application-abort application-exit-0 application-exit-1 application-exit-143 application-segfault "
+        "child-killed-earlier init-fails sidecar-fails"
     ),
-    "node-out-of-memory": (Grade.LIKELY, _V1),
-    "node-out-of-memory-earlier": (Grade.SEVERAL, _V1),
-    "node-shutdown": (Grade.CERTAIN, _SAID),
-    "own-memory-limit": (Grade.LIKELY, _V1),
-    "own-memory-limit-hidden": (Grade.SEVERAL, _CODE_OF_ITS_OWN),
-    "own-memory-limit-init": (Grade.LIKELY, _V1),
-    "own-memory-limit-of-child": (Grade.LIKELY, _V1),
-    "own-memory-limit-sidecar": (Grade.LIKELY, _V1),
-    "own-memory-limit-tmpfs": (
-        Grade.SEVERAL,
-        "files in memory count for the pod's cgroup, too: either limit may come first",
+    (Grade.LIKELY, _V1): (
+        "child-killed-earlier/killed kubelet-away node-out-of-memory own-memory-limit own-memory-limit-init "
+        "own-memory-limit-of-child own-memory-limit-sidecar"
     ),
-    "owner": (Grade.CERTAIN, _SAID),
-    "owner/owner-deleted": (Grade.SEVERAL, _GONE),
-    "pod-memory-limit": (Grade.SEVERAL, _V1),
-    "pod-memory-limit-earlier": (Grade.SEVERAL, _V1),
-    "pod-storage": (Grade.CERTAIN, _SAID),
-    "post-start": (Grade.CERTAIN, _SAID),
-    "post-start/http-137": (
-        Grade.LIKELY,
-        "the hook fails in the second in which the container starts: its event may be of the previous run",
-    ),
-    "preemption": (Grade.CERTAIN, _SAID),
-    "rejected": (Grade.CERTAIN, _SAID),
-    "resize": (Grade.CERTAIN, _SAID),
-    "restart-all": (Grade.LIKELY, "the other containers' ends look like their own"),
-    "runtime": (Grade.CERTAIN, _SAID),
-    "sandbox-changed": (Grade.CERTAIN, _SAID),
-    "sandbox-changed/never": (Grade.LIKELY, _PLAIN_STOP),
-    "sandbox-changed/in-job": (Grade.LIKELY, _PLAIN_STOP),
-    "sidecar-fails": (Grade.CERTAIN, _COMPLETE),
-    "sidecar-stopped": (Grade.CERTAIN, _SAID),
-    "sidecar-stopped/exit-0": (Grade.LIKELY, "it ended in the second of its stop, perhaps by itself"),
-    "startup": (Grade.LIKELY, _AGAIN),
-    "taint-eviction": (Grade.CERTAIN, _SAID),
-    "unreachable": (Grade.LIKELY, "the node was silent: it may have been deleted before"),
+    (Grade.LIKELY, _PLAIN_STOP): "liveness/in-job liveness/never sandbox-changed/in-job sandbox-changed/never",
+    (Grade.LIKELY, _AGAIN): "liveness startup",
+    (Grade.LIKELY, _COLLECTED): "node-gone/object-kept",
+    (Grade.LIKELY, _HOOK): "post-start/http-137",
+    (Grade.LIKELY, "the other containers' ends look like their own"): "restart-all",
+    (Grade.LIKELY, "it ended in the second of its stop, perhaps by itself"): "sidecar-stopped/exit-0",
+    (Grade.LIKELY, "the node was silent: it may have been deleted before"): "unreachable",
+    (Grade.SEVERAL, _NO_AUTHOR): "child-killed-earlier/deleted deleted deleted-pre-stop deleted-sigkill force-deleted",
+    (Grade.SEVERAL, _GONE): "api-eviction/gone api-eviction/in-deployment job-ended/deleted owner/owner-deleted",
+    (Grade.SEVERAL, _V1): "node-out-of-memory-earlier pod-memory-limit pod-memory-limit-earlier",
+    (Grade.SEVERAL, _NO_WORD): "application-exit-137 application-killed-on-node",
+    (Grade.SEVERAL, _CODE_OF_ITS_OWN): "child-killed-earlier/exit-1 own-memory-limit-hidden",
+    (Grade.SEVERAL, _FILES): "own-memory-limit-tmpfs",
+    (Grade.NOTHING, _VOLUME): "configuration/volume",
+    (Grade.NOTHING, _NOTHING): "node-gone",
 }
 """By family, or by family and variation: the least grade, and the evidence for it."""
+EXPECTED: Final = {family: evidence for evidence, names in _FAMILIES.items() for family in names.split()}
 _SURENESS: Final = {Grade.NOTHING: 0, Grade.SEVERAL: 1, Grade.LIKELY: 2, Grade.CERTAIN: 3}
 
 
