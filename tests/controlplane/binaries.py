@@ -213,11 +213,7 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(base) / "kubectl-qos" / "controlplane"
 
 
-def find_binaries(
-    names: Iterable[str] = ALL,
-    *,
-    environment: Mapping[str, str] = os.environ,
-) -> Binaries | Unavailable:
+def find_binaries(names: Iterable[str] = ALL, *, environment: Mapping[str, str] = os.environ) -> Binaries | Unavailable:
     """Looks for the programs without building anything.
 
     Args:
@@ -233,7 +229,7 @@ def find_binaries(
     looked = f"KUBEBUILDER_ASSETS ({assets})" if assets else "KUBEBUILDER_ASSETS (not set)"
     return Unavailable(
         reason=f"no {', '.join(missing)} in {looked} or {cache_folder(environment)}: "
-        f"run `{_PREBUILD}` once, which builds what is missing with Go",
+        f"run `{_PREBUILD}` once, which builds what is missing with Go"
     )
 
 
@@ -300,11 +296,7 @@ def _module_of(name: str) -> _Module:
 
 
 def _build(
-    module: _Module,
-    names: Sequence[str],
-    go: Path,
-    environment: Mapping[str, str],
-    progress: Callable[[str], None],
+    module: _Module, names: Sequence[str], go: Path, environment: Mapping[str, str], progress: Callable[[str], None]
 ) -> Unavailable | None:
     """Builds programs beside their place and renames them there: a half-written program is never found."""
     folder = module.cached_in(cache_folder(environment))
@@ -371,7 +363,7 @@ def find_go(environment: Mapping[str, str] = os.environ, beside: Path | None = N
     found = ", ".join(dict.fromkeys(seen)) or "none was found on PATH or beside this Python"
     return Unavailable(
         reason=f"the control plane is built with Go {needed} or newer; {found}: "
-        "install it, or run `pip install --require-hashes -r requirements/go.txt`",
+        "install it, or run `pip install --require-hashes -r requirements/go.txt`"
     )
 
 

@@ -53,10 +53,7 @@ class Authority:
         return self._issue(_subject("server", ()), ExtendedKeyUsageOID.SERVER_AUTH, (alternatives,))
 
     def _issue(
-        self,
-        subject: x509.Name,
-        usage: x509.ObjectIdentifier,
-        extensions: tuple[x509.ExtensionType, ...],
+        self, subject: x509.Name, usage: x509.ObjectIdentifier, extensions: tuple[x509.ExtensionType, ...]
     ) -> Credential:
         key = ec.generate_private_key(ec.SECP256R1())
         common = (
@@ -68,10 +65,7 @@ class Authority:
         return Credential(certificate=certificate.public_bytes(serialization.Encoding.PEM), key=_pem(key))
 
     def _sign(
-        self,
-        subject: x509.Name,
-        key: ec.EllipticCurvePublicKey,
-        extensions: Iterable[x509.ExtensionType],
+        self, subject: x509.Name, key: ec.EllipticCurvePublicKey, extensions: Iterable[x509.ExtensionType]
     ) -> x509.Certificate:
         now = dt.datetime.now(dt.UTC)
         builder = (
@@ -84,10 +78,7 @@ class Authority:
             .not_valid_after(now + _LIFETIME)
             # Python's own TLS refuses a chain without key identifiers since 3.13.
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
-                critical=False,
-            )
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
         for extension in extensions:
             builder = builder.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
@@ -97,10 +88,7 @@ class Authority:
 def new_signing_key() -> Credential:
     """A key pair for service account tokens; its ``certificate`` is the bare public key."""
     key = ec.generate_private_key(ec.SECP256R1())
-    public = key.public_key().public_bytes(
-        serialization.Encoding.PEM,
-        serialization.PublicFormat.SubjectPublicKeyInfo,
-    )
+    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     return Credential(certificate=public, key=_pem(key))
 
 

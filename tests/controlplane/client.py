@@ -29,11 +29,7 @@ _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _TIMEOUT_SECONDS = 90
 _STANDSTILL_SECONDS = 5
 """A request that takes longer meets a machine that stood still meanwhile: time-outs of 10 s are over then."""
-_TIMED_OUT = (
-    b"resource quota evaluation timed out",
-    NOT_CONNECTED.encode(),
-    b"etcdserver: request timed out",
-)
+_TIMED_OUT = (b"resource quota evaluation timed out", NOT_CONNECTED.encode(), b"etcdserver: request timed out")
 """After the first two nothing was stored, because admission comes before; after etcd's timeout it is unknown."""
 # The API server closes a connection that was idle for 90 s; a request must not meet that moment.
 _IDLE_SECONDS = 45
@@ -198,10 +194,7 @@ class ApiClient:
         now = time.monotonic()
         if not hasattr(self._local, "connection"):
             self._local.connection = http.client.HTTPSConnection(
-                "127.0.0.1",
-                self._port,
-                context=self._tls,
-                timeout=_TIMEOUT_SECONDS,
+                "127.0.0.1", self._port, context=self._tls, timeout=_TIMEOUT_SECONDS
             )
         elif now - self._local.used > _IDLE_SECONDS:
             self._local.connection.close()

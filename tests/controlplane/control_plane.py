@@ -97,10 +97,7 @@ class ControlPlane:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
 
@@ -459,12 +456,7 @@ class ControlPlane:
             f"--tls-private-key-file={self.folder / 'server.key'}",
         )
 
-    def _start_server(
-        self,
-        name: str,
-        arguments: Callable[[int], Sequence[str]],
-        ready: Callable[[int], bool],
-    ) -> int:
+    def _start_server(self, name: str, arguments: Callable[[int], Sequence[str]], ready: Callable[[int], bool]) -> int:
         process, port = start_on_free_port(
             lambda port: (self._binaries[name], *arguments(port)),
             ready,
@@ -483,10 +475,7 @@ class ControlPlane:
     def _client(self, port: int, name: str = "admin") -> ApiClient:
         folder = self.folder
         return ApiClient(
-            port,
-            authority=folder / "ca.crt",
-            certificate=folder / f"{name}.crt",
-            key=folder / f"{name}.key",
+            port, authority=folder / "ca.crt", certificate=folder / f"{name}.crt", key=folder / f"{name}.key"
         )
 
     def _allow_pods_in(self, namespace: str) -> None:

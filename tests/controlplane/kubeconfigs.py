@@ -24,10 +24,7 @@ class KubeconfigWriter:
     def for_certificate(self, credential: Credential) -> Path:
         """A user with a client certificate, embedded."""
         return self._write(
-            {
-                "client-certificate-data": _encoded(credential.certificate),
-                "client-key-data": _encoded(credential.key),
-            },
+            {"client-certificate-data": _encoded(credential.certificate), "client-key-data": _encoded(credential.key)}
         )
 
     def for_token(self, token: str) -> Path:
@@ -36,11 +33,7 @@ class KubeconfigWriter:
 
     def for_exec_plugin(self, token: str) -> Path:
         """A user with a token from a credential plugin, as with cloud providers."""
-        answer = {
-            "apiVersion": "client.authentication.k8s.io/v1",
-            "kind": "ExecCredential",
-            "status": {"token": token},
-        }
+        answer = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": token}}
         with tempfile.NamedTemporaryFile("w", dir=self._folder, suffix=".sh", delete=False) as script:
             script.write(f"#!/bin/sh\ncat <<'END'\n{json.dumps(answer)}\nEND\n")
         Path(script.name).chmod(0o700)

@@ -218,11 +218,7 @@ def probe(path: str, trusting: ssl.SSLContext | None = None, *, tls: bool = True
 
 
 def start_on_free_port(
-    arguments: Callable[[int], Sequence[str | Path]],
-    ready: Callable[[int], bool],
-    *,
-    log: Path,
-    timeout: float,
+    arguments: Callable[[int], Sequence[str | Path]], ready: Callable[[int], bool], *, log: Path, timeout: float
 ) -> tuple[Process, int]:
     """Starts a server on a loopback port and waits until it serves.
 

@@ -59,7 +59,7 @@ def test_reason_names_what_is_missing_and_the_remedy(environment: Environment) -
 
     assert found == Unavailable(
         reason=f"no etcd, helm in KUBEBUILDER_ASSETS (not set) or {cache_folder(environment)}: "
-        "run `python -m tests.controlplane.binaries` once, which builds what is missing with Go",
+        "run `python -m tests.controlplane.binaries` once, which builds what is missing with Go"
     )
 
 
@@ -141,12 +141,7 @@ def test_go_beside_python_is_used_when_path_has_none(environment: Environment, t
         pytest.param(None, "none was found on PATH or beside this Python", id="absent"),
     ],
 )
-def test_reason_when_go_cannot_build(
-    environment: Environment,
-    tmp_path: Path,
-    version: str | None,
-    found: str,
-) -> None:
+def test_reason_when_go_cannot_build(environment: Environment, tmp_path: Path, version: str | None, found: str) -> None:
     folder = tmp_path / "go"
     if version is not None:
         put_program(folder, "go", f"#!/bin/sh\necho {version}\n")
@@ -156,7 +151,7 @@ def test_reason_when_go_cannot_build(
 
     assert refused == Unavailable(
         reason=f"the control plane is built with Go 1.26.0 or newer; {found.format(go=folder / 'go')}: "
-        "install it, or run `pip install --require-hashes -r requirements/go.txt`",
+        "install it, or run `pip install --require-hashes -r requirements/go.txt`"
     )
 
 
@@ -177,10 +172,7 @@ def test_failed_build_shows_the_compiler_error(environment: Environment, tmp_pat
     ],
 )
 def test_missing_programs_end_a_test_with_the_reason(
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    ci: str,
-    outcome: type[BaseException],
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ci: str, outcome: type[BaseException]
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import ProcessError
-from tests.objects import on, raw_pod, raw_priority_class, raw_workload
+from tests.objects import raw_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -37,10 +36,6 @@ sys.stdin.read()
 """
 
 
-def make_pod(namespace: str, **spec: Any) -> Object:
-    return raw_pod("web", namespace, labels={"app": "web"}, **spec)
-
-
 def is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -49,48 +44,12 @@ def is_running(pid: int) -> bool:
     return True
 
 
-def read_pod(control_plane: ControlPlane, namespace: str, name: str = "web") -> Object:
-    return control_plane.api.get("v1", "Pod", name, namespace)
-
-
 def test_version_is_the_reference(control_plane: ControlPlane) -> None:
     versions = json.loads(control_plane.kubectl("version", "-o", "json").stdout)
 
     for side in ("clientVersion", "serverVersion"):
         assert versions[side]["gitVersion"] == "v1.36.3"
         assert (versions[side]["major"], versions[side]["minor"]) == ("1", "36")
-
-
-def test_scheduler_places_a_pod(
-    control_plane: ControlPlane,
-    namespace: str,
-    make_node: Callable[..., Object],
-) -> None:
-    node = make_node(labels={"disk": "fast"})
-    control_plane.apply([make_pod(namespace, nodeSelector=on(node))])
-
-    placed = wait_for(
-        lambda: read_pod(control_plane, namespace)["spec"].get("nodeName"),
-        "the pod is scheduled",
-    )
-
-    assert placed == node["metadata"]["name"]
-
-
-def test_scheduler_gives_its_reason(
-    control_plane: ControlPlane,
-    namespace: str,
-    make_node: Callable[..., Object],
-) -> None:
-    node = make_node(capacity={"cpu": "1"})
-    control_plane.apply([make_pod(namespace, nodeSelector=on(node), requests={"cpu": "2"})])
-
-    def condition() -> Object | None:
-        # It may hear of the pod before it hears of the node; it then judges again.
-        (found,) = read_pod(control_plane, namespace)["status"].get("conditions") or [{}]
-        return found if "1 Insufficient cpu" in found.get("message", "") else None
-
-    assert wait_for(condition, "the scheduler has judged the pod")["reason"] == "Unschedulable"
 
 
 def test_node_that_is_not_ready_is_tainted(control_plane: ControlPlane, make_node: Callable[..., Object]) -> None:
@@ -105,28 +64,6 @@ def test_node_that_is_not_ready_is_tainted(control_plane: ControlPlane, make_nod
     assert "taints" not in ready["spec"]
     not_ready = ("node.kubernetes.io/not-ready", "NoSchedule")
     wait_for(lambda: not_ready in taints(), "it is tainted")
-
-
-def test_priority_admission_fills_priority(control_plane: ControlPlane, namespace: str) -> None:
-    high = raw_priority_class(f"{namespace}-high", 1000, preemptionPolicy="Never")
-    control_plane.apply([high])
-
-    pod = control_plane.api.create(make_pod(namespace, priorityClassName=f"{namespace}-high"))
-
-    control_plane.api.delete(high)
-    assert pod["spec"]["priority"] == 1000
-    assert pod["spec"]["preemptionPolicy"] == "Never"
-
-
-def test_controller_manager_makes_the_pods_of_a_replica_set(control_plane: ControlPlane, namespace: str) -> None:
-    control_plane.apply([raw_workload("ReplicaSet", "web", namespace, replicas=2)])
-
-    def pods() -> list[Object] | None:
-        found = control_plane.api.list_items("v1", "Pod", namespace, labelSelector="app=web")
-        return found if len(found) == 2 else None
-
-    owners = [pod["metadata"]["ownerReferences"][0]["kind"] for pod in wait_for(pods, "there are 2 pods")]
-    assert owners == ["ReplicaSet", "ReplicaSet"]
 
 
 def test_user_may_do_what_rbac_grants(control_plane: ControlPlane, namespace: str) -> None:
@@ -145,43 +82,15 @@ def test_user_may_do_what_rbac_grants(control_plane: ControlPlane, namespace: st
     assert allowed
 
 
-def test_service_account_token_authenticates(control_plane: ControlPlane, namespace: str) -> None:
-    kubeconfig = control_plane.kubeconfig_for_service_account("robot", namespace)
-
-    assert who_am_i(control_plane, kubeconfig) == f"system:serviceaccount:{namespace}:robot"
-
-
-def test_exec_plugin_authenticates(control_plane: ControlPlane, namespace: str) -> None:
-    token = control_plane.service_account_token("robot", namespace)
-    kubeconfig = control_plane.kubeconfig_for_exec_plugin(token)
-
-    assert who_am_i(control_plane, kubeconfig) == f"system:serviceaccount:{namespace}:robot"
-
-
-def test_wrong_token_is_refused(control_plane: ControlPlane) -> None:
-    kubeconfig = control_plane.kubeconfig_for_token("wrong")
-
-    refused = control_plane.kubectl("get", "pods", kubeconfig=kubeconfig, check=False)
-
-    assert refused.returncode == 1
-    assert "Unauthorized" in refused.stderr or "must be logged in" in refused.stderr
-
-
-def who_am_i(control_plane: ControlPlane, kubeconfig: Path) -> str:
-    answer = control_plane.kubectl("auth", "whoami", "-o", "json", kubeconfig=kubeconfig).stdout
-    user: str = json.loads(answer)["status"]["userInfo"]["username"]
-    return user
-
-
 def test_kubectl_reads_standard_input(control_plane: ControlPlane, namespace: str) -> None:
-    done = control_plane.kubectl("apply", "-f", "-", input=json.dumps(make_pod(namespace)))
+    done = control_plane.kubectl("apply", "-f", "-", input=json.dumps(raw_pod("web", namespace)))
 
     assert done.stdout == "pod/web created\n"
 
 
 def test_refused_request_gives_its_reason(control_plane: ControlPlane, namespace: str) -> None:
     with pytest.raises(ApiError, match='pods "absent" not found') as refused:
-        read_pod(control_plane, namespace, "absent")
+        control_plane.api.get("v1", "Pod", "absent", namespace)
 
     assert refused.value.code == HTTPStatus.NOT_FOUND
 
@@ -191,12 +100,12 @@ def test_pods_without_scheduler_and_controllers(control_plane_binaries: Binaries
         assert set(alone.pids) == {"etcd", "kube-apiserver"}
         alone.create_namespace("shop")
         node = alone.create_node("node-1", {"memory": "2Gi"}, allocatable={"memory": "1Gi"})
-        pod = alone.api.create(make_pod("shop"))
+        pod = alone.api.create(raw_pod("web", "shop"))
 
         alone.bind(pod, "node-1")
         alone.set_pod_status(pod, {"phase": "Running"})
 
-        stored = read_pod(alone, "shop")
+        stored = alone.api.get("v1", "Pod", "web", "shop")
     assert stored["spec"]["nodeName"] == "node-1"
     assert stored["status"]["phase"] == "Running"
     assert stored["status"]["qosClass"] == "BestEffort"
@@ -236,9 +145,7 @@ def test_start_that_fails_shows_the_log_and_leaves_nothing(control_plane_binarie
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills the children of a killed process")
 def test_nothing_runs_on_when_the_test_run_is_killed(
-    control_plane_binaries: Binaries,
-    control_plane: ControlPlane,
-    tmp_path: Path,
+    control_plane_binaries: Binaries, control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", STARTED_AND_LEFT_RUNNING],

@@ -172,9 +172,7 @@ def pod(number: int, size: Size) -> Object:
         "generateName": f"{replica_set}-",
         "namespace": namespace_of(app),
         "labels": {"app": name, "team": namespace_of(app), "pod-template-hash": _hash(app)},
-        "annotations": {
-            "prometheus.io/scrape": "true",
-        },
+        "annotations": {"prometheus.io/scrape": "true"},
         "ownerReferences": [
             {
                 "apiVersion": "apps/v1",
@@ -282,12 +280,8 @@ def _containers(app: int) -> list[Object]:
         "name": "app",
         "image": _image(app % _IMAGES),
         "args": ["--listen=:8080"],
-        "ports": [
-            {"name": "http", "containerPort": 8080, "protocol": "TCP"},
-        ],
-        "env": [
-            {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://collector.telemetry.svc:4317"},
-        ],
+        "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"}],
+        "env": [{"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://collector.telemetry.svc:4317"}],
         "resources": {"requests": {"cpu": f"{100 + app % 10 * 50}m", "memory": memory}, "limits": {"memory": memory}},
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": "http"}, "periodSeconds": 5, "timeoutSeconds": 1},
     }
