@@ -22,6 +22,8 @@ KINDS = tuple(f"{prefix}AdmissionPolicy{suffix}" for prefix in PREFIXES for suff
 _WARNING = re.compile(r"^(?:Warning: )?Validation failed for ValidatingAdmissionPolicy '[^']+' with binding '[^']+': ")
 _PANIC = re.compile(r'^[EF]\d{4} .*\] "Observed a panic"', re.MULTILINE)
 """As k8s.io/apimachinery logs a panic (pkg/util/runtime), also a recovered one; a client that broke off causes none."""
+MIRROR = {"kubernetes.io/config.mirror": "0123456789abcdef", "kubernetes.io/config.source": "file"}
+"""The annotations of a mirror pod."""
 _NUMBERS = itertools.count(1)
 
 
@@ -53,8 +55,7 @@ def mirror_pod_refusal(control_plane: ControlPlane, pod: Object) -> str:
     """Why a pod would be refused as the mirror of a static pod that its node's kubelet runs; empty: it would not be."""
     node = control_plane.api.get("v1", "Node", pod["spec"]["nodeName"])["metadata"]
     owner = {"apiVersion": "v1", "kind": "Node", "name": node["name"], "uid": node["uid"], "controller": True}
-    annotations = {"kubernetes.io/config.mirror": "0123456789abcdef", "kubernetes.io/config.source": "file"}
-    metadata = {**pod["metadata"], "annotations": annotations, "ownerReferences": [owner]}
+    metadata = {**pod["metadata"], "annotations": MIRROR, "ownerReferences": [owner]}
     path = control_plane.api.path("v1", "Pod", metadata["namespace"])
     kubelet = control_plane.client_for(f"system:node:{node['name']}", ["system:nodes"])
 

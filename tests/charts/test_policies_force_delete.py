@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podrules.workload.safety import OWNER_RISK, Guarantee
-from tests.charts.policies import installed, messages, scoped
+from tests.charts.policies import MIRROR, installed, messages, scoped
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.objects import raw_node
@@ -171,30 +171,22 @@ def test_F1_policy_warns_of_a_period_of_0(people: People, space: Callable[..., s
 
 
 @pytest.mark.parametrize("mode", ["", "deny"])
+@pytest.mark.parametrize("path", ["delete", "collection"])
 def test_F1_policy_warns_about_plain_deletion_of_zero_grace_pods(
-    people: People, make: Callable[..., Object], mode: str
-) -> None:
-    pod = make(mode, terminationGracePeriodSeconds=0)
-    done = people.kubectl("delete", "pod", "db", "-n", pod["metadata"]["namespace"], "--wait=false")
-    assert done.returncode == 0, done.stderr
-    assert messages(done.stderr) == [warning("delete", pod)]
-    assert people.pod(pod) is None
-
-
-@pytest.mark.parametrize("mode", ["", "deny"])
-def test_F1_policy_warns_about_collections_with_zero_grace_pods(
-    people: People, make: Callable[..., Object], mode: str
+    people: People, make: Callable[..., Object], path: str, mode: str
 ) -> None:
     pod = make(mode, terminationGracePeriodSeconds=0)
     namespace = pod["metadata"]["namespace"]
     graceful = people.control_plane.api.create(make_pod("web", namespace, pod["spec"]["nodeName"]))
-    done = people.kubectl("delete", "--raw", f"/api/v1/namespaces/{namespace}/pods")
+    words = ("pod", "db", "-n", namespace, "--wait=false")
+    of_all = ("--raw", f"/api/v1/namespaces/{namespace}/pods")
+    done = people.kubectl("delete", *(of_all if path == "collection" else words))
     assert done.returncode == 0, done.stderr
-    assert messages(done.stderr) == [warning("collection", pod)]
+    assert messages(done.stderr) == [warning(path, pod)]
     assert people.pod(pod) is None
     stopping = people.pod(graceful)
     assert stopping is not None
-    assert stopping["metadata"]["deletionGracePeriodSeconds"] == 30
+    assert stopping["metadata"].get("deletionGracePeriodSeconds") == (30 if path == "collection" else None)
 
 
 @pytest.mark.parametrize("mode", ["", "confirm", "deny"])
@@ -363,10 +355,7 @@ def test_F2_policy_does_not_refuse_the_deletion_of_a_mirror_pod(
     people: People, space: Callable[..., str], make_node: Callable[..., Object]
 ) -> None:
     pod = make_pod("db", space("deny"), make_node()["metadata"]["name"])
-    pod["metadata"]["annotations"] = {
-        "kubernetes.io/config.mirror": "0123456789abcdef",
-        "kubernetes.io/config.source": "file",
-    }
+    pod["metadata"]["annotations"] = MIRROR
     people.control_plane.api.create(pod)
     done = people.force("delete", pod)
     assert done.returncode == 0, done.stderr

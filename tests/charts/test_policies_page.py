@@ -13,8 +13,9 @@ from tests.charts.policies import installed, scoped
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.golden import check
-from tests.objects import raw_pod
+from tests.objects import raw_pod, raw_workload
 from tests.objects import raw_priority_class as make_class
+from tests.webhook.asking import with_labels
 from tests.webhook.installation import ZONE
 from tests.webhook.pages import typed
 
@@ -30,25 +31,11 @@ def _pod(name: str, **spec: Any) -> Object:
     return raw_pod(name, labels={"app": "web"}, **spec)
 
 
-MISTYPED: Final = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "mistyped"},
-    "spec": {
-        "selector": {"matchLabels": {"app": "web"}},
-        "template": {
-            "metadata": {"labels": {"app": "web"}},
-            "spec": {
-                **raw_pod()["spec"],
-                "topologySpreadConstraints": [{**ZONE, "labelSelector": {"matchLabels": {"app": "wbe"}}}],
-            },
-        },
-    },
-}
+MISTYPED: Final = raw_pod(topologySpreadConstraints=[with_labels(ZONE, {"app": "wbe"})])["spec"]
 MANIFESTS: Final = {
     "web.yaml": _pod("web"),
     "high.yaml": _pod("high", priorityClassName="checkout-high"),
-    "mistyped-deployment.yaml": MISTYPED,
+    "mistyped-deployment.yaml": raw_workload("Deployment", "mistyped", pod_spec=MISTYPED),
 }
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from podrules.api.model.decode import from_object
 from podrules.api.model.selectors import LabelSelector, Selector
-from tests.charts.policies import GROUP, KINDS, dry_run, installed, messages, mirror_pod_refusal, scoped
+from tests.charts.policies import GROUP, KINDS, MIRROR, dry_run, installed, messages, mirror_pod_refusal, scoped
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.objects import raw_priority_class as make_class
@@ -138,15 +138,14 @@ def test_A_type_checker_has_nothing_to_say(usual: Asked, strict: Asked, release:
 # The class of pods that name none
 
 
-def test_P1_policy_sets_the_class_of_the_label(usual: Asked) -> None:
-    pod = make_pod(usual.namespace("labelled", labels={DEFAULT_CLASS: "policy-high"}))
+@pytest.mark.parametrize(
+    ("name", "value", "preempts"),
+    [("policy-high", 1_000_000_000, "PreemptLowerPriority"), ("policy-never", 20, "Never")],
+)
+def test_P1_P2_policy_sets_the_class_of_the_label(usual: Asked, name: str, value: int, preempts: str) -> None:
+    pod = make_pod(usual.namespace(f"labelled-{name}", labels={DEFAULT_CLASS: name}))
     assert usual.create(pod) == ""
-    assert priority_of(usual.stored(pod)) == ("policy-high", 1_000_000_000, "PreemptLowerPriority")
-
-
-def test_P2_policy_sets_the_preemption_policy_of_the_class(usual: Asked) -> None:
-    pod = make_pod(usual.namespace("never", labels={DEFAULT_CLASS: "policy-never"}))
-    assert priority_of(admitted(usual, pod)) == ("policy-never", 20, "Never")
+    assert priority_of(usual.stored(pod)) == (name, value, preempts)
 
 
 def test_P1_policy_sets_class_from_values_or_from_label(usual: Asked) -> None:
@@ -210,10 +209,7 @@ def test_P1_policy_ignores_mirror_pods(
 ) -> None:
     namespace = usual.namespace("limited-mirror", labels={DEFAULT_CLASS: "policy-low"})
     pod = make_pod(namespace, nodeName=make_node()["metadata"]["name"])
-    pod["metadata"]["annotations"] = {
-        "kubernetes.io/config.mirror": "0123456789abcdef",
-        "kubernetes.io/config.source": "file",
-    }
+    pod["metadata"]["annotations"] = MIRROR
     assert priority_of(admitted(usual, pod))[0] is None
     pod["spec"]["priorityClassName"] = "policy-high"
     assert mirror_pod_refusal(control_plane, pod) == ""
@@ -447,46 +443,26 @@ def _constraint(**selector: Any) -> Object:
     return {**ZONE, "labelSelector": selector}
 
 
+def _terms(*terms: str) -> Object:
+    """A constraint with expressions: each has a key, an operator, and values."""
+    parts = [term.split() for term in terms]
+    found = [{"key": key, "operator": operator, "values": values or None} for key, operator, *values in parts]
+    return _constraint(matchExpressions=[{name: part for name, part in one.items() if part} for one in found])
+
+
 ONE_PLACE = "does not match the pod's own labels: it is not counted, and copies of it may all go to one place"
 LINTS = [
     pytest.param(_constraint(matchLabels={"app": "wbe"}), f"[0].labelSelector: app=wbe {ONE_PLACE}", id="value"),
     pytest.param(_constraint(matchLabels={"ap": "web"}), f"[0].labelSelector: ap=web {ONE_PLACE}", id="key"),
-    pytest.param(
-        _constraint(matchExpressions=[{"key": "app", "operator": "In", "values": ["a", "b"]}]),
-        f"[0].labelSelector: app in (a,b) {ONE_PLACE}",
-        id="in",
-    ),
-    pytest.param(
-        _constraint(matchExpressions=[{"key": "app", "operator": "NotIn", "values": ["web"]}]),
-        f"[0].labelSelector: app notin (web) {ONE_PLACE}",
-        id="not in",
-    ),
-    pytest.param(
-        _constraint(matchExpressions=[{"key": "tier", "operator": "Exists"}]),
-        f"[0].labelSelector: tier {ONE_PLACE}",
-        id="exists",
-    ),
-    pytest.param(
-        _constraint(matchExpressions=[{"key": "app", "operator": "DoesNotExist"}]),
-        f"[0].labelSelector: !app {ONE_PLACE}",
-        id="does not exist",
-    ),
+    pytest.param(_terms("app In a b"), f"[0].labelSelector: app in (a,b) {ONE_PLACE}", id="in"),
+    pytest.param(_terms("app NotIn web"), f"[0].labelSelector: app notin (web) {ONE_PLACE}", id="not in"),
+    pytest.param(_terms("tier Exists"), f"[0].labelSelector: tier {ONE_PLACE}", id="exists"),
+    pytest.param(_terms("app DoesNotExist"), f"[0].labelSelector: !app {ONE_PLACE}", id="does not exist"),
     pytest.param(ZONE, "[0]: without labelSelector it counts no pods, so it spreads nothing", id="no selector"),
     pytest.param(_constraint(), "[0].labelSelector: an empty one counts no pods, so it spreads nothing", id="empty"),
     pytest.param(_constraint(matchLabels={"app": "web"}), "", id="matches"),
     pytest.param({**_constraint(), "matchLabelKeys": ["app"]}, "", id="matchLabelKeys alone"),
-    pytest.param(
-        _constraint(
-            matchExpressions=[
-                {"key": "app", "operator": "In", "values": ["web"]},
-                {"key": "app", "operator": "NotIn", "values": ["db"]},
-                {"key": "app", "operator": "Exists"},
-                {"key": "tier", "operator": "DoesNotExist"},
-            ]
-        ),
-        "",
-        id="all operators match",
-    ),
+    pytest.param(_terms("app In web", "app NotIn db", "app Exists", "tier DoesNotExist"), "", id="all operators match"),
 ]
 
 

@@ -109,28 +109,21 @@ def test_A_mutating_policies_are_rendered_where_they_are_served(chart: Chart, mo
     assert kinds(chart, values, "--kube-version=1.36.0") == set(KINDS)
 
 
+CONSTRAINTS = "clusterDefaultConstraints"
+
+
+def _part_of_constraints(name: str) -> Mapping[str, Any]:
+    return {CONSTRAINTS: {name: FULL_VALUES[CONSTRAINTS][name]}}
+
+
 @pytest.mark.parametrize(
     ("values", "named"),
     [
         pytest.param({"priorityClasses": {"defaults": {"shop": "low"}}}, "priorityClasses.defaults", id="class"),
+        pytest.param({CONSTRAINTS: {"writeSystemDefaults": True}}, f"{CONSTRAINTS}.writeSystemDefaults", id="system"),
+        pytest.param(_part_of_constraints("namespaces"), f"{CONSTRAINTS}.namespaces.shop", id="of a namespace"),
         pytest.param(
-            {"clusterDefaultConstraints": {"writeSystemDefaults": True}},
-            "clusterDefaultConstraints.writeSystemDefaults",
-            id="system",
-        ),
-        pytest.param(
-            {"clusterDefaultConstraints": {"namespaces": FULL_VALUES["clusterDefaultConstraints"]["namespaces"]}},
-            "clusterDefaultConstraints.namespaces.shop",
-            id="of a namespace",
-        ),
-        pytest.param(
-            {
-                "clusterDefaultConstraints": {
-                    "schedulerConfiguration": FULL_VALUES["clusterDefaultConstraints"]["schedulerConfiguration"]
-                }
-            },
-            "clusterDefaultConstraints.schedulerConfiguration",
-            id="of the cluster",
+            _part_of_constraints("schedulerConfiguration"), f"{CONSTRAINTS}.schedulerConfiguration", id="of the cluster"
         ),
     ],
 )

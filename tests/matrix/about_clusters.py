@@ -14,20 +14,6 @@ from tests.matrix.clusters import HOSTILE, key_of
 from tests.matrix.oracle import Truth, amount
 from tests.plurals import wrong_plurals
 
-__all__ = [
-    "commands_can_be_run",
-    "counts_are_those_of_pods",
-    "every_command_ends",
-    "lint_says_what_explain_says",
-    "node_tables_add_up",
-    "nothing_moves_a_terminal",
-    "one_is_not_many",
-    "orders_are_one",
-    "pages_of_pods_are_explanations",
-    "partitions_are_what_pods_say",
-    "risks_are_what_pods_say",
-]
-
 Truths = Mapping[tuple[str, str], Truth]
 _DOWN: Final = frozenset({"Silent", "MissedHeartbeats", "OutOfService", "Gone"})
 _UNSEEN: Final = re.compile(r"[^\n -~\u00a0-\u200a\u2010-\u2027\u2030-\u205e\u2190-\uffff]")
@@ -206,16 +192,8 @@ def orders_are_one(answers: ClusterStated, truths: Truths) -> Iterator[str]:
 def _other_place(pod: PodStated, row: Mapping[str, Any], place: Mapping[str, Any] | None, count: int) -> Iterator[str]:
     standings = [one for under in pod.explained["pressure"] for one in under["oom"] if one["scope"] == "Global"]
     ours = place and (place["rank"], place["oomScoreAdj"], place["points"], place["container"], count)
-    said = [
-        (
-            one["place"]["rank"],
-            one["place"]["oomScoreAdj"],
-            one["place"]["points"],
-            one["place"]["container"],
-            one["of"],
-        )
-        for one in standings
-    ]
+    fields = ("rank", "oomScoreAdj", "points", "container")
+    said = [(*(one["place"][field] for field in fields), one["of"]) for one in standings]
     if said != ([ours] if ours else []):
         yield f"{pod.id}: explain {said}, node {ours}"
     if (row["killed"], row["adj"], row["points"]) != (ours[:3] if ours else (None, None, None)):

@@ -15,26 +15,6 @@ from tests.matrix.answers import PodStated
 from tests.matrix.clusters import HOSTILE, NOW
 from tests.matrix.oracle import Truth
 
-__all__ = [
-    "comes_to_an_end",
-    "does_not_end_on_a_quiet_node",
-    "ends_at_one_time",
-    "has_no_linux_line",
-    "has_one_class",
-    "has_one_owner",
-    "has_one_priority",
-    "has_one_verdict_in_data",
-    "is_fine_only_when_well",
-    "is_static_everywhere",
-    "keeps_a_second_writer_off",
-    "keeps_its_finalizers",
-    "knows_its_node",
-    "lost_containers_are_no_victims",
-    "scores_are_in_range",
-    "stops_by_one_plan",
-    "waits_for_one_thing",
-]
-
 _CLOCK: Final = re.compile(r"(?:(\d{4}-\d\d-\d\d) )?(\d\d:\d\d:\d\d) UTC")
 _QUIET_WORDS: Final = re.compile(
     r"silent|heartbeat|does not answer|declared out of service|no Node object|has no Node|no such Node|Node is gone"

@@ -52,16 +52,9 @@ _SOURCES: Final[Mapping[str, Mapping[str, Any]]] = {
 """Of PersistentVolumes; ``loose``: CSI that is attached nowhere; ``shared``: for several pods."""
 _VOLUMES: Final = (*[""] * 14, *_SOURCES, "iscsi", "nfs", "missing", "unbound")
 _OWNERS: Final = (
-    *["StatefulSet"] * 3,
-    *["ReplicaSet"] * 4,
-    "DaemonSet",
-    "DaemonSet",
-    "Job",
-    "Job",
-    "",
-    "",
-    "Node",
-    "Node",
+    *("StatefulSet",) * 3,
+    *("ReplicaSet",) * 4,
+    *(kind for kind in ("DaemonSet", "Job", "", "Node") for _ in range(2)),
     "Widget",
 )
 _NODE_STATES: Final = (
@@ -146,10 +139,8 @@ class _Maker:
         if state.reach == "OutOfService":
             taints.append({"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"})
         taints = taints if silent else []
-        labels = {
-            "kubernetes.io/hostname": name,
-            "kubernetes.io/os": "windows" if state.system == "windows" else "linux",
-        }
+        system = "windows" if state.system == "windows" else "linux"
+        labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": system}
         labels["topology.kubernetes.io/zone"] = self._chance.choice(["a", "b"])
         if state.system == "virtual":
             labels["type"] = "virtual-kubelet"
@@ -173,7 +164,7 @@ class _Maker:
                 capacity={"cpu": "4", "memory": memory, "pods": "110"},
                 allocatable={"cpu": "3900m", "memory": f"{int(memory[0]) * 1024 - 200}Mi", "pods": "110"},
                 conditions=conditions,
-                status={"nodeInfo": {"kubeletVersion": "v1.36.3", "operatingSystem": labels["kubernetes.io/os"]}},
+                status={"nodeInfo": {"kubeletVersion": "v1.36.3", "operatingSystem": system}},
                 taints=taints or None,
                 unschedulable=state.cordoned or None,
             )
@@ -212,15 +203,13 @@ class _Maker:
             life, chance, NOW, grace=grace, containers=containers, inits=inits, hostile=HOSTILE if hostile else ""
         )
         metadata: Object = {"creationTimestamp": self._ago(7200), **outcome.metadata}
-        self._own(metadata, kind, number, namespace, containers, volumes)
+        template = {"containers": list(containers), **({"volumes": list(volumes)} if volumes else {})}
+        self._own(metadata, kind, number, namespace, template)
         if kind == "Node":
-            metadata["annotations"] = {
-                "kubernetes.io/config.mirror": f"{number:08x}",
-                "kubernetes.io/config.source": "file",
-            }
-            metadata["ownerReferences"] = [
-                {"apiVersion": "v1", "kind": "Node", "name": node, "uid": f"uid-{node}", "controller": True}
-            ]
+            mirror = {"kubernetes.io/config.mirror": f"{number:08x}", "kubernetes.io/config.source": "file"}
+            metadata["annotations"] = mirror
+            owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": f"uid-{node}"}
+            metadata["ownerReferences"] = [owner | {"controller": True}]
         spec = self._spec(node, kind, class_name, grace, system)
         spec |= {"initContainers": inits or None, "volumes": volumes or None, **outcome.spec}
         if life is Life.NOMINATED and system == "linux":
@@ -339,15 +328,7 @@ class _Maker:
             attachment = {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": name}}
             self._add(attachment | {"spec": spec, "status": {"attached": True}})
 
-    def _own(
-        self,
-        metadata: Object,
-        kind: str,
-        number: int,
-        namespace: str,
-        containers: Sequence[Object],
-        volumes: Sequence[Object],
-    ) -> None:
+    def _own(self, metadata: Object, kind: str, number: int, namespace: str, template: Object) -> None:
         """Add the pod's controller, and name it in the pod."""
         if kind in {"", "Node"}:
             return
@@ -357,20 +338,15 @@ class _Maker:
         metadata["ownerReferences"] = [reference]
         if kind == "Widget":
             return
-        template: Object = {"containers": list(containers), **({"volumes": list(volumes)} if volumes else {})}
         owner = raw_workload(
             kind, name, namespace, pod_spec=template, replicas=None if kind in {"DaemonSet", "Job"} else 3
         )
         owner["metadata"]["uid"] = reference["uid"]
         if kind == "ReplicaSet":
-            above = {
-                "apiVersion": "apps/v1",
-                "kind": "Deployment",
-                "name": f"deploy-{number % 7}",
-                "uid": f"uid-d-{number % 7}",
-            }
-            owner["metadata"]["ownerReferences"] = [above | {"controller": True}]
-            self._add(raw_workload("Deployment", above["name"], namespace, pod_spec=template, replicas=3))
+            name, uid = f"deploy-{number % 7}", f"uid-d-{number % 7}"
+            above = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name, "uid": uid, "controller": True}
+            owner["metadata"]["ownerReferences"] = [above]
+            self._add(raw_workload("Deployment", name, namespace, pod_spec=template, replicas=3))
         self._add(owner)
 
     def _nominate(self, spec: Object, status: Object, containers: Sequence[Object], number: int) -> None:

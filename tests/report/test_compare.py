@@ -48,6 +48,11 @@ def pod(report: Report, name: str) -> Report:
     return found  # type: ignore[no-any-return]  # JSON
 
 
+def node(report: Report, name: str) -> Report:
+    [found] = [one for one in report["nodes"] if one["name"] == name]
+    return found  # type: ignore[no-any-return]  # JSON
+
+
 def lines(text: str) -> list[str]:
     """Rows of the changes, each on one line."""
     part = text.split("what changed\n", 1)[1].split("\n\nCounts", 1)[0]
@@ -82,11 +87,8 @@ def test_changes_come_before_other_findings(now: Report, tmp_path: Path) -> None
 
 def _other(old: Report) -> None:
     """A node that answered, a pod that ran, restarts that had not come, and pods that were there or were not."""
-    for node in old["nodes"]:
-        if node["name"] == "node-c3":
-            node.update(ready="True", down=False)
-        if node["name"] == "node-a3":
-            node["memory"]["requested"] = {"Guaranteed": 0, "Burstable": 1 << 30, "BestEffort": 0}
+    node(old, "node-c3").update(ready="True", down=False)
+    node(old, "node-a3")["memory"]["requested"] = {"Guaranteed": 0, "Burstable": 1 << 30, "BestEffort": 0}
     pod(old, "db-1").update(status="Running", risk=None)
     pod(old, "db-0").update(status="Pending", risk="NotStarted")
     [restarted] = [one for one in old["pods"] if one["restarts"] > 3]
@@ -143,9 +145,8 @@ def test_a_pod_of_the_same_name_may_be_another(now: Report, tmp_path: Path) -> N
 
 def test_node_pressure_is_a_change(now: Report, tmp_path: Path) -> None:
     def roomy(old: Report) -> None:
-        for node in old["nodes"]:
-            if node["name"] == "node-a1":
-                node["nearest"]["percent"], node["pressures"] = 40, ["DiskPressure"]
+        entry = node(old, "node-a1")
+        entry["nearest"]["percent"], entry["pressures"] = 40, ["DiskPressure"]
 
     [line] = lines(compared(now, tmp_path, change=roomy))
     assert line == "notice node/node-a1 headroom 40% -> 6%, no longer DiskPressure"
@@ -177,9 +178,9 @@ def test_changes_in_words_and_in_json_are_the_same_ones(now: Report, tmp_path: P
 
     def moved(old: Report) -> None:
         _other(old)
-        for node in old["nodes"]:
-            if node["nearest"]:
-                node["nearest"]["percent"] += 1
+        for one in old["nodes"]:
+            if one["nearest"]:
+                one["nearest"]["percent"] += 1
 
     output = json.loads(compared(now, tmp_path, "-o", "json", change=moved))
     changes = output["changes"]
@@ -191,9 +192,8 @@ def test_changes_in_words_and_in_json_are_the_same_ones(now: Report, tmp_path: P
 
 def _unmeasured(report: Report, *names: str) -> None:
     """Remove the usage of these nodes, and what depends on it, from the report."""
-    for node in report["nodes"]:
-        if node["name"] in names:
-            node.update(usageSource="none", nearest=None)
+    for name in names:
+        node(report, name).update(usageSource="none", nearest=None)
     for one in report["pods"]:
         if one["node"] in names:
             one.update(used=None, risk=None if one["risk"] in {"NearLimit", "OverRequest"} else one["risk"])
@@ -211,7 +211,7 @@ def test_usage_unknown_before_is_no_change(now: Report, tmp_path: Path) -> None:
     assert "nodes with known usage 9 10" in said
 
     def every_node(old: Report) -> None:
-        _unmeasured(old, *(node["name"] for node in old["nodes"]))
+        _unmeasured(old, *(one["name"] for one in old["nodes"]))
 
     said = " ".join(compared(now, tmp_path, change=every_node).split())
     assert f"Usage of cp-a1, node-a1, node-a2 and 7 more {unknown}" in said
@@ -261,9 +261,7 @@ def test_headroom_change_is_shown_if_far_or_over_a_bound(
     now: Report, tmp_path: Path, before: int, changed: list[str]
 ) -> None:
     def otherwise(old: Report) -> None:
-        for node in old["nodes"]:
-            if node["name"] == "node-a1":
-                node["nearest"]["percent"] = before
+        node(old, "node-a1")["nearest"]["percent"] = before
 
     said = compared(now, tmp_path, change=otherwise)
     assert (lines(said) if changed else []) == changed

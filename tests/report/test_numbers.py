@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -21,15 +21,17 @@ from kubectl_plugin.reports.cluster.cluster_report import cluster_report, pod_ke
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.pod.similar_pods import SimilarPods
 from podrules.api.features import REFERENCE
+from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod, PodQOSClass
 from podrules.node.allocation import node_allocation
 from podrules.node.eviction.thresholds import Signal
 from podrules.node.pressure.node import memory_orders, node_pressure
-from podrules.node.pressure.usage import UsageSource
+from podrules.node.pressure.usage import ReadUsage, UsageSource
 from podrules.pod.oom import container_oom_score_adjs
 from podrules.pod.qos import get_pod_qos
 from podrules.pod.resources import pod_requests, scheduler_options
 from podrules.pod.versions import Versions
+from tests.objects import raw_object
 
 
 @pytest.fixture(scope="module")
@@ -66,16 +68,17 @@ def test_nodes_promise_what_the_node_command_says(read: Overview, report: Cluste
         assert entry.memory.requested == {one: totals["memory"].requested_by_class[one].value for one in PodQOSClass}
 
 
+def _measured(read: Overview) -> Iterator[tuple[Node, Sequence[Pod], ReadUsage]]:
+    """Nodes with known usage, and their pods."""
+    for node in read.facts.nodes:
+        if usage := read.facts.usages.get(node.metadata.name):
+            yield node, read.gatherer.noted(read.gatherer.pods_on(node.metadata.name)) or (), usage
+
+
 def test_places_are_those_of_the_node_command(read: Overview, report: ClusterReport) -> None:
     entries = {entry.key: entry for entry in report.pods}
     ranked = 0
-    for node in read.facts.nodes:
-        pods, usage = (
-            read.gatherer.noted(read.gatherer.pods_on(node.metadata.name)) or (),
-            read.facts.usages.get(node.metadata.name),
-        )
-        if usage is None:
-            continue
+    for node, pods, usage in _measured(read):
         pressure = node_pressure(node, pods, usage.usage, usage.config, features=REFERENCE)
         places = [(one.candidate.namespace, one.candidate.pod) for one in pressure.ooms[0].places]
         for pod in pods:
@@ -92,13 +95,7 @@ def test_places_are_those_of_the_node_command(read: Overview, report: ClusterRep
 def test_memory_orders_match_the_full_computation(read: Overview) -> None:
     """Large clusters are judged by `memory_orders` alone, with scores that alike pods share."""
     alike = SimilarPods(Versions())
-    for node in read.facts.nodes:
-        pods, usage = (
-            read.gatherer.noted(read.gatherer.pods_on(node.metadata.name)) or (),
-            read.facts.usages.get(node.metadata.name),
-        )
-        if usage is None:
-            continue
+    for node, pods, usage in _measured(read):
         whole = node_pressure(node, pods, usage.usage, None, features=REFERENCE)
         orders = memory_orders(node, pods, usage.usage, partial(alike.scores, features=REFERENCE), features=REFERENCE)
         assert orders.oom == whole.ooms[0]
@@ -138,13 +135,9 @@ def test_what_is_wrong(read: Overview, report: ClusterReport) -> None:
 def test_a_remembered_source_answers_as_its_own(source: MemorySource) -> None:
     remembered = RememberedSource(source)
     remembered.know(source.list(NODES), source.list(PODS))
+    on_node = "spec.nodeName=node-a1"
     for namespace in (None, "shop"):
-        for selector in (
-            "",
-            "spec.nodeName=node-a1",
-            "spec.nodeName=node-a1,status.phase!=Running",
-            "status.phase=Pending",
-        ):
+        for selector in ("", on_node, f"{on_node},status.phase!=Running", "status.phase=Pending"):
             expected = source.list(PODS, namespace, field_selector=selector)
             assert list(remembered.list(PODS, namespace, field_selector=selector)) == list(expected)
     assert remembered.get(NODES, "node-a1") is source.get(NODES, "node-a1")
@@ -160,19 +153,10 @@ def test_usage_of_many_nodes_is_that_of_each(source: MemorySource) -> None:
 
 
 def test_usage_of_a_metrics_api_where_kubelets_say_nothing() -> None:
-    metrics: Sequence[dict[str, object]] = [
-        {
-            "apiVersion": "metrics.k8s.io/v1beta1",
-            "kind": "NodeMetrics",
-            "metadata": {"name": "node-a1"},
-            "usage": {"memory": "20Gi"},
-        },
-        {
-            "apiVersion": "metrics.k8s.io/v1beta1",
-            "kind": "PodMetrics",
-            "metadata": {"name": "db-0", "namespace": "shop"},
-            "containers": [{"name": "db", "usage": {"memory": "3Gi"}}],
-        },
+    api, containers = "metrics.k8s.io/v1beta1", [{"name": "db", "usage": {"memory": "3Gi"}}]
+    metrics = [
+        raw_object("NodeMetrics", "node-a1", usage={"memory": "20Gi"}),
+        raw_object("PodMetrics", "db-0", "shop", containers=containers, apiVersion=api),
     ]
     source = MemorySource([*demo_objects(), *metrics], description="demo", now=datetime.fromisoformat(DEMO_NOW))
     nodes, pods = [source.get(NODES, "node-a1")], source.list(PODS, field_selector="spec.nodeName=node-a1")

@@ -17,7 +17,7 @@ from kubectl_plugin.html.document import FullExplanations, document
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.cluster.cluster_report import cluster_report
 from tests.kubectl_plugin.running import run
-from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+from tests.objects import raw_condition, raw_container, raw_node, raw_object, raw_pod
 from tests.report.browser import axe_violations
 from tests.report.large import large_facts
 from tests.scale.cluster import Size
@@ -230,6 +230,7 @@ def hostile_cluster(path: Path) -> Path:
         conditions=[raw_condition("Ready")],
     )
     owner = {"apiVersion": "apps/v1", "kind": HOSTILE, "name": HOSTILE, "uid": "u", "controller": True}
+    spec = {"nodeName": HOSTILE, "priority": 5, "priorityClassName": HOSTILE}
     pods = [
         raw_pod(
             name,
@@ -237,20 +238,14 @@ def hostile_cluster(path: Path) -> Path:
             uid=str(number),
             metadata={"ownerReferences": [owner]},
             containers=[raw_container(HOSTILE, {"memory": "1Gi"})],
-            nodeName=HOSTILE,
-            priority=5,
-            priorityClassName=HOSTILE,
+            **spec,
             status={"phase": "Failed" if number else "Running", "reason": HOSTILE, "message": HOSTILE},
         )
         for number, name in enumerate((HOSTILE, long))
     ]
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": HOSTILE, "namespace": HOSTILE},
-        "spec": {"selector": {"matchLabels": {}}},
-        "status": {"currentHealthy": 1, "desiredHealthy": 2},
-    }
+    healthy = {"currentHealthy": 1, "desiredHealthy": 2}
+    selects = {"selector": {"matchLabels": {}}}
+    budget = raw_object("PodDisruptionBudget", HOSTILE, HOSTILE, spec=selects, status=healthy)
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, *pods, budget]}), encoding="utf-8")
     return path
 

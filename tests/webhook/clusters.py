@@ -13,7 +13,7 @@ from cluster_io.source import Source
 from podrules.api.model.decode import from_object
 from podrules.api.model.workload import ConfigMap
 from podrules.pod.versions import NOTHING_STATED
-from podrules.qos_webhook.arguments import RuleOptions
+from podrules.qos_webhook.rules import PodRules, read_rules
 from tests.controlplane.client import Object
 from tests.objects import raw_object, raw_priority_class
 from webhook.cluster.cached import Caches, SpreadDefaults
@@ -58,7 +58,7 @@ def make_cluster(
     write_system_defaults: bool = False,
     now: datetime = NOW,
     force_deletion: ForceDeletion | None = None,
-    options: RuleOptions | None = None,
+    options: PodRules | None = None,
     knows_clients: bool = True,
 ) -> Cluster:
     """A cluster as handlers see it.
@@ -74,8 +74,8 @@ def make_cluster(
         knows_clients: Whether the caller has shown a certificate.
     """
     objects = list(cached)
-    options = options or RuleOptions()
-    caches = Caches.over(_NoTransport(), node_labels=options.lint_topology_keys)
+    options = options or pod_rules()
+    caches = Caches.over(_NoTransport(), node_labels=options.lint.topology_keys)
     reflectors: list[Reflector[Any]] = [*caches]
     for reflector in reflectors:
         kind = reflector.kind
@@ -107,6 +107,11 @@ def in_doubt(cluster: Cluster) -> Cluster:
     assert cache.heard_at is not None
     cache.heard_at -= 60
     return cluster
+
+
+def pod_rules(**keys: Any) -> PodRules:
+    """Rules with these keys of the configuration file; by default an annotation can set constraints."""
+    return read_rules({"clusterDefaultConstraints": {"annotations": True}, **keys}, PodRules)
 
 
 def make_namespace(name: str = "shop", **labels: str) -> Object:

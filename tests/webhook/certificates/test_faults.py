@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from podrules.qos_webhook.arguments import ObjectRef
+from podrules.qos_webhook.rules import ObjectRef
 from tests.controlplane.control_plane import ControlPlane
 from tests.objects import raw_object, raw_webhook, raw_webhook_configuration
 from tests.waiting import wait_for

@@ -19,10 +19,9 @@ import pytest
 
 from cluster_io.live.live_source import LiveSource
 from cluster_io.live.responses import ChangeAnswer, Response
-from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleOptions
 from tests.controlplane.client import Object
 from tests.objects import raw_condition, raw_node, raw_object
-from tests.webhook.clusters import make_class, make_cluster, make_namespace
+from tests.webhook.clusters import make_class, make_cluster, make_namespace, pod_rules
 from tests.webhook.review_objects import (
     create_review,
     delete_review,
@@ -164,7 +163,7 @@ def answers(
         cached,
         live=LiveSource(server, namespace="default", suggest=False),
         force_deletion=ForceDeletion(mode=mode),
-        options=RuleOptions(rules=NamespaceRules({"*": NamespaceRule(allowed_classes=("none",))})),
+        options=pod_rules(priorityClasses={"allowed": {"*": ["none"]}}),
         knows_clients=known,
         write_system_defaults=True,
     )

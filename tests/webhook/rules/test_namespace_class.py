@@ -11,9 +11,9 @@ import pytest
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.pod.priority import ResolvedPriority, admit_pod_create
-from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleMode, RuleOptions
+from podrules.qos_webhook.rules import PodRules
 from tests.controlplane.client import Object
-from tests.webhook.clusters import SilentSource, in_doubt, make_class, make_cluster, make_namespace
+from tests.webhook.clusters import SilentSource, in_doubt, make_class, make_cluster, make_namespace, pod_rules
 from tests.webhook.review_objects import create_review, mutated, patched, pod_object, said, validated
 from webhook.cluster.view import Cluster
 from webhook.reviews.response import ALLOWED, Answer
@@ -29,8 +29,11 @@ GLOBAL: Object = {"priorityClassName": "usual", "priority": 100}
 AS_LOW, AS_HIGH, AS_USUAL = ("low", -10, "Never"), ("high", 1000, PREEMPT), ("usual", 100, PREEMPT)
 
 
-def rules(**rule: Any) -> RuleOptions:
-    return RuleOptions(rules=NamespaceRules({"shop": NamespaceRule(**rule)}))
+def rules(default: str = "", allowed: Sequence[str] | None = None, **more: str) -> PodRules:
+    """Rules for namespace shop."""
+    defaults = {"shop": default} if default else {}
+    limits = {} if allowed is None else {"shop": [*allowed]}
+    return pod_rules(priorityClasses={"defaults": defaults, "allowed": limits, **more})
 
 
 def noted(pod: Object, *fields: str) -> Object:
@@ -61,17 +64,17 @@ def filled_in(pod: Object, cluster: Cluster) -> tuple[tuple[Any, Any, Any], tupl
     return (spec.get("priorityClassName"), spec.get("priority"), spec.get("preemptionPolicy")), answer.warnings
 
 
-ONLY_HIGH = rules(default_class="high", allowed_classes=("high",))
+ONLY_HIGH = rules(default="high", allowed=("high",))
 
 
 @pytest.mark.parametrize(
     ("namespace", "options", "expected"),
     [
-        pytest.param(LABELLED, RuleOptions(), AS_LOW, id="the label's"),
-        pytest.param(PLAIN, rules(default_class="high"), AS_HIGH, id="the configuration's"),
-        pytest.param(LABELLED, rules(default_class="high"), AS_LOW, id="the label comes first"),
+        pytest.param(LABELLED, pod_rules(), AS_LOW, id="the label's"),
+        pytest.param(PLAIN, rules(default="high"), AS_HIGH, id="the configuration's"),
+        pytest.param(LABELLED, rules(default="high"), AS_LOW, id="the label comes first"),
         pytest.param(LABELLED, ONLY_HIGH, AS_HIGH, id="a label that names what is not allowed does not count"),
-        pytest.param(PLAIN, rules(allowed_classes=()), AS_USUAL, id="none: the global default"),
+        pytest.param(PLAIN, rules(allowed=()), AS_USUAL, id="none: the global default"),
     ],
 )
 @pytest.mark.parametrize(
@@ -82,7 +85,7 @@ ONLY_HIGH = rules(default_class="high", allowed_classes=("high",))
         pytest.param(BY_GLOBAL, id="resolved to the global default"),
     ],
 )
-def test_P1_default_of_the_namespace(pod: Object, namespace: Object, options: RuleOptions, expected: Any) -> None:
+def test_P1_default_of_the_namespace(pod: Object, namespace: Object, options: PodRules, expected: Any) -> None:
     assert filled_in(pod, make_cluster([*CLASSES, namespace], options=options)) == (expected, ())
 
 
@@ -140,7 +143,7 @@ def test_P1_unreadable_default_is_ignored(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_P1_unreadable_namespace_gets_the_configured_rules(caplog: pytest.LogCaptureFixture) -> None:
-    cluster = make_cluster(CLASSES, live=SilentSource(), options=rules(default_class="high"))
+    cluster = make_cluster(CLASSES, live=SilentSource(), options=rules(default="high"))
     with caplog.at_level(logging.WARNING):
         assert filled_in(RAW, cluster) == (AS_HIGH, ())
     assert "Namespace shop cannot be read and is treated as unlabelled" in caplog.text
@@ -156,7 +159,7 @@ def test_P1_unreadable_namespace_gets_the_configured_rules(caplog: pytest.LogCap
     ],
 )
 def test_A_filled_in_defaults_are_reported_if_configured(namespace: Object, pod: Object, filled: str) -> None:
-    verbose = make_cluster([*CLASSES, namespace], options=RuleOptions(verbose=True))
+    verbose = make_cluster([*CLASSES, namespace], options=pod_rules(warnings="verbose"))
     line = f"spec.priorityClassName: {filled.replace('|', ' is filled in, ')}"
     assert filled_in(pod, verbose)[1] == ((line,) if filled else ())
     assert filled_in(pod, make_cluster([*CLASSES, namespace]))[1] == ()
@@ -165,7 +168,7 @@ def test_A_filled_in_defaults_are_reported_if_configured(namespace: Object, pod:
 # Allowed classes
 
 
-def judged(spec: Mapping[str, Any], options: RuleOptions) -> Answer:
+def judged(spec: Mapping[str, Any], options: PodRules) -> Answer:
     pod = pod_object(name="web", **spec)
     return said(validated(pod, make_cluster([LOW, HIGH], options=options)))
 
@@ -176,28 +179,28 @@ NOT_ALLOWED = "PriorityClass high is not allowed in namespace shop (allowed: {})
 
 @pytest.mark.parametrize(("allowed", "named"), [(("low",), "low"), (("usual", "low"), "usual, low"), ((), "none")])
 def test_P1_disallowed_class_is_refused_or_warns(allowed: tuple[str, ...], named: str) -> None:
-    options = rules(allowed_classes=allowed)
+    options = rules(allowed=allowed)
     problem = NOT_ALLOWED.format(named)
     assert judged(HIGH_SPEC, options) == Answer(denial=f'pods "web" is forbidden: {problem}')
-    warning = RuleOptions(rules=options.rules, disallowed_class=RuleMode.WARN)
+    warning = rules(allowed=allowed, disallowed="warn")
     assert judged(HIGH_SPEC, warning) == Answer(warnings=(f"spec.priorityClassName: {problem}",))
 
 
 @pytest.mark.parametrize(
     ("spec", "options"),
     [
-        pytest.param(HIGH_SPEC, RuleOptions(), id="no list"),
-        pytest.param(HIGH_SPEC, rules(allowed_classes=("low", "high")), id="on the list"),
-        pytest.param(HIGH_SPEC, rules(allowed_classes=("*",)), id="any"),
-        pytest.param({}, rules(allowed_classes=("low",)), id="a pod of no class"),
+        pytest.param(HIGH_SPEC, pod_rules(), id="no list"),
+        pytest.param(HIGH_SPEC, rules(allowed=("low", "high")), id="on the list"),
+        pytest.param(HIGH_SPEC, rules(allowed=("*",)), id="any"),
+        pytest.param({}, rules(allowed=("low",)), id="a pod of no class"),
     ],
 )
-def test_P1_allowed_pods(spec: Mapping[str, Any], options: RuleOptions) -> None:
+def test_P1_allowed_pods(spec: Mapping[str, Any], options: PodRules) -> None:
     assert judged(spec, options) == ALLOWED
 
 
 def test_P1_missing_class_is_reported_first() -> None:
-    answer = judged({"priorityClassName": "hihg"}, rules(allowed_classes=("low",)))
+    answer = judged({"priorityClassName": "hihg"}, rules(allowed=("low",)))
     assert answer.denial == 'pods "web" is forbidden: no PriorityClass with name hihg was found; did you mean high?'
 
 
@@ -205,6 +208,6 @@ def test_P1_mirror_pods_of_kubelets_are_allowed() -> None:
     """But no others: any client can set the annotation."""
     mirror = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.source": "file"}
     pod = pod_object(name="etcd", annotations=mirror, **HIGH_SPEC)
-    cluster = make_cluster(CLASSES, options=rules(allowed_classes=()))
+    cluster = make_cluster(CLASSES, options=rules(allowed=()))
     assert validated(create_review(pod, groups=("system:nodes",)), cluster) == ALLOWED
     assert "PriorityClass high is not allowed" in validated(pod, cluster).denial

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from podrules.qos_webhook.arguments import RuleOptions
+from podrules.qos_webhook.rules import PodRules
 from tests.controlplane.client import Object
 from tests.objects import raw_node
-from tests.webhook.clusters import make_cluster
+from tests.webhook.clusters import make_cluster, pod_rules
 from tests.webhook.review_objects import (
     controlled_by,
     create_review,
@@ -24,7 +24,7 @@ from webhook.reviews.response import ALLOWED, Answer, encode_answer
 
 ZONE = "topology.kubernetes.io/zone"
 LABELS = {"app": "web", "tier": "front"}
-KEYS = RuleOptions(lint_topology_keys=True)
+KEYS = pod_rules(lint={"topologyKeys": True})
 MISSES = "does not match the pod's own labels: it is not counted, and copies of it may all go to one place"
 NO_SELECTOR = ": without labelSelector it counts no pods, so it spreads nothing"
 NOT_IN = {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["front", "back"]}]}
@@ -39,12 +39,10 @@ def labels(**matched: str) -> Object:
     return {"matchLabels": matched}
 
 
-def warnings(
-    *constraints: Object, nodes: tuple[Object, ...] = (), options: RuleOptions | None = None
-) -> tuple[str, ...]:
+def warnings(*constraints: Object, nodes: tuple[Object, ...] = (), options: PodRules | None = None) -> tuple[str, ...]:
     """The warnings for a new pod, without the field that all of them begin with."""
     pod = pod_object(name="web", labels=LABELS, topologySpreadConstraints=list(constraints))
-    answer = validated(pod, make_cluster(nodes, options=options or RuleOptions()))
+    answer = validated(pod, make_cluster(nodes, options=options))
     assert answer.allowed
     return tuple(text.removeprefix("spec.topologySpreadConstraints") for text in answer.warnings)
 
@@ -72,7 +70,7 @@ def warnings(
 def test_A_selector_of_the_author(selector: Any, more: Object, said: str) -> None:
     given = constraint(selector, **more)
     assert warnings(given) == ((f"[0]{said}",) if said else ())
-    assert warnings(given, options=RuleOptions(lint_selectors=False)) == ()
+    assert warnings(given, options=pod_rules(lint={"spreadSelectors": False})) == ()
 
 
 def test_A_every_constraint_is_checked() -> None:

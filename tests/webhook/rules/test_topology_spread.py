@@ -13,11 +13,11 @@ import pytest
 from cluster_io.demo import demo_objects
 from podrules.api.model.decode import from_object
 from podrules.api.model.workload import ConfigMap
-from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleOptions, read_constraints
 from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION
+from podrules.qos_webhook.rules import PodRules
 from tests.controlplane.client import Object
 from tests.objects import raw_object
-from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
+from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace, pod_rules
 from tests.webhook.review_objects import controlled_by, create_review, mutated, patched, pod_object, update_review
 from webhook.cluster.cached import SpreadDefaults
 from webhook.cluster.view import Cluster
@@ -306,14 +306,14 @@ def of_the_namespace(text: str, **labels: str) -> Object:
     return namespace
 
 
-def configured(text: str) -> RuleOptions:
-    return RuleOptions(rules=NamespaceRules({"shop": NamespaceRule(constraints=read_constraints(text))}))
+def configured(text: str) -> PodRules:
+    return pod_rules(clusterDefaultConstraints={"namespaces": {"shop": json.loads(text)}, "annotations": True})
 
 
 @pytest.mark.parametrize(
     ("namespace", "options", "expected"),
     [
-        pytest.param(of_the_namespace(RACKS), RuleOptions(), BY_RACK, id="the annotation's"),
+        pytest.param(of_the_namespace(RACKS), pod_rules(), BY_RACK, id="the annotation's"),
         pytest.param(make_namespace(), configured(RACKS), BY_RACK, id="the configuration's"),
         pytest.param(of_the_namespace(RACKS), configured("[]"), BY_RACK, id="the annotation comes first"),
         pytest.param(of_the_namespace("[]"), configured(RACKS), None, id="none by annotation"),
@@ -326,7 +326,7 @@ def configured(text: str) -> RuleOptions:
         ),
     ],
 )
-def test_S4_a_namespace_may_have_its_own(namespace: Object, options: RuleOptions, expected: Any) -> None:
+def test_S4_a_namespace_may_have_its_own(namespace: Object, options: PodRules, expected: Any) -> None:
     for config in (CONFIG, ""):
         cluster = make_cluster([REPLICA_SET, namespace], scheduler_config=config, options=options)
         assert _constraints(make_owned(), cluster) == expected
@@ -352,7 +352,7 @@ def test_S4_wrong_annotation_warns_if_nothing_is_filled_in() -> None:
 
 
 def test_S4_annotation_warns_without_configured_constraints() -> None:
-    options = RuleOptions(default_constraints=False)
+    options = PodRules()
     answer = mutated(make_owned(), make_cluster([REPLICA_SET, of_the_namespace(RACKS)], options=options))
     assert not answer.patch
     assert answer.warnings == (
@@ -412,22 +412,24 @@ BOTH, ALONE = (make_owner("ReplicaSet", {"matchExpressions": terms}) for terms i
     ],
 )
 def test_S4_template_hash_can_be_omitted(owner: Object, selector: Any) -> None:
-    cluster = make_cluster([owner], scheduler_config=CONFIG, options=RuleOptions(leave_out_template_hash=True))
+    cluster = make_cluster(
+        [owner],
+        scheduler_config=CONFIG,
+        options=pod_rules(clusterDefaultConstraints={"annotations": True, "leaveOutTemplateHash": True}),
+    )
     assert _constraints(make_owned(owner), cluster) == (None if selector is None else by_zone(selector))
 
 
 @pytest.mark.parametrize(
     ("namespace", "options", "warning"),
     [
-        (make_namespace(), RuleOptions(verbose=True), "1 constraint is filled in, the cluster's defaults"),
-        (with_many(2), RuleOptions(verbose=True), "2 constraints are filled in, the namespace's defaults"),
-        (make_namespace(), RuleOptions(), ""),
+        (make_namespace(), pod_rules(warnings="verbose"), "1 constraint is filled in, the cluster's defaults"),
+        (with_many(2), pod_rules(warnings="verbose"), "2 constraints are filled in, the namespace's defaults"),
+        (make_namespace(), pod_rules(), ""),
     ],
     ids=["1", "2", "not enabled"],
 )
-def test_A_filled_in_constraints_are_reported_if_configured(
-    namespace: Object, options: RuleOptions, warning: str
-) -> None:
+def test_A_filled_in_constraints_are_reported_if_configured(namespace: Object, options: PodRules, warning: str) -> None:
     cluster = make_cluster([REPLICA_SET, namespace], scheduler_config=CONFIG, options=options)
     warnings = mutated(make_owned(), cluster).warnings
     assert warnings == ((f"spec.topologySpreadConstraints: {warning}",) if warning else ())

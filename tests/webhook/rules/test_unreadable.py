@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from podrules.api.model.pod import Pod
-from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleMode, RuleOptions
+from podrules.qos_webhook.rules import PodRules
 from tests.controlplane.client import Object
 from tests.objects import raw_node, raw_object
-from tests.webhook.clusters import make_class, make_cluster, make_namespace
+from tests.webhook.clusters import make_class, make_cluster, make_namespace, pod_rules
 from tests.webhook.review_objects import (
     create_review,
     delete_review,
@@ -33,10 +33,7 @@ from webhook.serving.metrics import Metrics
 from webhook.settings import ForceDeletion, ForceDeletionMode
 
 CLASSES = [make_class("low", 0), make_class("high", 0)]
-STRICT = RuleOptions(
-    rules=NamespaceRules({"shop": NamespaceRule(allowed_classes=("low",))}),
-    template_class=RuleMode.DENY,
-)
+STRICT = pod_rules(priorityClasses={"allowed": {"shop": ["low"]}, "templates": "deny"})
 DENY = ForceDeletion(mode=ForceDeletionMode.DENY, exempt_users=frozenset({"fencer"}))
 UID = "6f1c1f9e-0a43-4f2e-9d3c-2b1c5f3d7e10"
 NODE = raw_node("node-1")
@@ -57,7 +54,7 @@ STORED = {
 """The values that the API server stores in fields with JSON."""
 
 
-def cluster_of(options: RuleOptions = STRICT, force_deletion: ForceDeletion = DENY) -> Cluster:
+def cluster_of(options: PodRules = STRICT, force_deletion: ForceDeletion = DENY) -> Cluster:
     return make_cluster([make_namespace(), NODE, BOUND, *CLASSES], options=options, force_deletion=force_deletion)
 
 
@@ -141,7 +138,7 @@ def test_all_json_that_can_be_stored_is_read(body: bytes, rule: str, value: byte
 
 @pytest.mark.parametrize(("body", "rule"), UNREADABLE)
 def test_unreadable_request_is_allowed_with_warning_without_rule(body: bytes, rule: str) -> None:
-    response = answered(body.replace(b'"spec": {', ODD), cluster_of(RuleOptions(), ForceDeletion()))
+    response = answered(body.replace(b'"spec": {', ODD), cluster_of(pod_rules(), ForceDeletion()))
     assert response["allowed"], rule
     assert "allowed without a check: it cannot be read" in response["warnings"][0]
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from cluster_io.demo import demo_objects
-from podrules.qos_webhook.arguments import NamespaceRule, NamespaceRules, RuleMode, RuleOptions
 from tests.controlplane.client import Object
-from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
+from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace, pod_rules
 from tests.webhook.review_objects import (
     controlled_by,
     create_review,
@@ -132,8 +131,8 @@ def test_P1_demo_cluster_warns_only_about_the_deleted_class(demo_cluster: Cluste
 
 # What a namespace does not allow, and refusals
 
-LIMITED = NamespaceRules({"shop": NamespaceRule(allowed_classes=("low",))})
-WARNS, DENIES = RuleOptions(rules=LIMITED), RuleOptions(rules=LIMITED, template_class=RuleMode.DENY)
+LIMITED: Object = {"allowed": {"shop": ["low"]}}
+WARNS, DENIES = (pod_rules(priorityClasses={**LIMITED, "templates": mode}) for mode in ("warn", "deny"))
 NOT_ALLOWED = "PriorityClass high is not allowed in namespace shop (allowed: low)"
 
 
@@ -147,7 +146,7 @@ def test_P1_disallowed_class_of_a_template_warns_or_is_refused(kind: str) -> Non
 
 
 def test_P1_template_is_not_refused_if_pods_only_get_warnings() -> None:
-    options = RuleOptions(rules=LIMITED, template_class=RuleMode.DENY, disallowed_class=RuleMode.WARN)
+    options = pod_rules(priorityClasses={**LIMITED, "templates": "deny", "disallowed": "warn"})
     answer = validated(workload_object("Deployment", "high"), make_cluster(CLASSES, options=options))
     assert said(answer) == Answer(warnings=(f"{_path('Deployment')}: {NOT_ALLOWED}",))
 
@@ -186,7 +185,7 @@ def test_P1_only_a_change_to_an_unknown_class_is_refused(review: bytes, refused:
 
 
 def test_P1_nothing_is_refused_for_a_class_that_cannot_be_read() -> None:
-    cluster = make_cluster(CLASSES, live=SilentSource(), options=RuleOptions(template_class=RuleMode.DENY))
+    cluster = make_cluster(CLASSES, live=SilentSource(), options=pod_rules(priorityClasses={"templates": "deny"}))
     assert validated(DEPLOYMENT, cluster) == ALLOWED
 
 
