@@ -4,29 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.objects import raw_object
 from tests.waiting import wait_for
 
 _RBAC = "rbac.authorization.k8s.io"
+Rules = Mapping[str, Sequence[str]]
+"""Verbs by resource (``pods``, ``replicasets.apps``)."""
 
 
-def allow(
-    control_plane: ControlPlane, namespace: str, subject: Mapping[str, str], rules: Mapping[str, Sequence[str]]
-) -> None:
-    """Grants a subject rights in one namespace: verbs by resource (``pods``, ``replicasets.apps``)."""
+def role(kind: str, name: str, rules: Rules, namespace: str | None = None) -> Object:
+    """A Role or ClusterRole."""
     made = [
         {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
-        for name, verbs in rules.items()
-        for resource, _, group in [name.partition(".")]
+        for place, verbs in rules.items()
+        for resource, _, group in [place.partition(".")]
     ]
-    role = {"metadata": {"name": "own", "namespace": namespace}, "rules": made}
-    _bind(control_plane, namespace, subject, {"apiVersion": f"{_RBAC}/v1", "kind": "Role", **role})
+    return raw_object(kind, name, namespace, rules=made)
 
 
-def robot(control_plane: ControlPlane, namespace: str, rules: Mapping[str, Sequence[str]] | None = None) -> Path:
+def binding(of: Object, subject: Mapping[str, str], namespace: str | None = None, name: str | None = None) -> Object:
+    """A RoleBinding in a namespace, else a ClusterRoleBinding."""
+    known = of["metadata"]["name"]
+    reference = {"apiGroup": _RBAC, "kind": of["kind"], "name": known}
+    group = {} if subject["kind"] == "ServiceAccount" else {"apiGroup": _RBAC}
+    kind = "RoleBinding" if namespace else "ClusterRoleBinding"
+    return raw_object(kind, name or known, namespace, roleRef=reference, subjects=[{**subject, **group}])
+
+
+def rights_everywhere(user: str, rules: Rules) -> list[Object]:
+    """A ClusterRole with the name of a user, and its binding."""
+    made = role("ClusterRole", user, rules)
+    return [made, binding(made, {"kind": "User", "name": user})]
+
+
+def everywhere(control_plane: ControlPlane, user: str, rules: Rules) -> Path:
+    """The kubeconfig of a user with these rights; returns when the user may list pods."""
+    control_plane.apply(rights_everywhere(user, rules))
+    wait_for(lambda: may(control_plane, user, "list"), f"{user} may list pods")
+    return control_plane.kubeconfig_for_client_certificate(user)
+
+
+def allow(control_plane: ControlPlane, namespace: str, subject: Mapping[str, str], rules: Rules) -> None:
+    """Grants a subject rights in one namespace."""
+    _bind(control_plane, namespace, subject, role("Role", "own", rules, namespace))
+
+
+def robot(control_plane: ControlPlane, namespace: str, rules: Rules | None = None) -> Path:
     """The kubeconfig of a service account that may view its namespace, or has the rights in ``rules``."""
     kubeconfig = control_plane.kubeconfig_for_service_account("robot", namespace)
     subject = {"kind": "ServiceAccount", "name": "robot", "namespace": namespace}
@@ -37,28 +63,21 @@ def robot(control_plane: ControlPlane, namespace: str, rules: Mapping[str, Seque
     return kubeconfig
 
 
-def _bind(control_plane: ControlPlane, namespace: str, subject: Mapping[str, str], role: Object) -> None:
-    name = role["metadata"]["name"]
-    binding = {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": name, "namespace": namespace},
-        "roleRef": {"apiGroup": _RBAC, "kind": role["kind"], "name": name},
-        "subjects": [{**subject, **({"apiGroup": _RBAC} if subject["kind"] != "ServiceAccount" else {})}],
-    }
-    control_plane.apply([role, binding] if "rules" in role else [binding])
-    wait_for(lambda: _allowed(control_plane, namespace, subject), f"{subject['name']} may get pods in {namespace}")
-
-
-def _allowed(control_plane: ControlPlane, namespace: str, subject: Mapping[str, str]) -> bool:
-    """Whether the API server's authorizer has seen the binding."""
-    who: dict[str, Any] = {"user": subject["name"]}
+def _bind(control_plane: ControlPlane, namespace: str, subject: Mapping[str, str], of: Object) -> None:
+    bound = binding(of, subject, namespace)
+    control_plane.apply([of, bound] if "rules" in of else [bound])
+    name, groups = subject["name"], []
     if subject["kind"] == "ServiceAccount":
-        who = {"user": f"system:serviceaccount:{subject['namespace']}:{subject['name']}"}
+        name = f"system:serviceaccount:{subject['namespace']}:{name}"
     if subject["kind"] == "Group":
-        who = {"user": "anybody", "groups": [subject["name"]]}
-    wanted = {"verb": "get", "resource": "pods", "namespace": namespace}
-    review = {"spec": {**who, "resourceAttributes": wanted}}
-    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-    answer = control_plane.api.request("POST", path, {"apiVersion": "authorization.k8s.io/v1", **review})
+        name, groups = "anybody", [name]
+    wait_for(lambda: may(control_plane, name, "get", namespace, groups), f"{name} may get pods in {namespace}")
+
+
+def may(control_plane: ControlPlane, user: str, verb: str, namespace: str = "", groups: Sequence[str] = ()) -> bool:
+    """Whether the API server's authorizer lets a user read pods."""
+    wanted = {"verb": verb, "resource": "pods", "namespace": namespace}
+    spec = {"user": user, "groups": list(groups), "resourceAttributes": wanted}
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+    answer = control_plane.api.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", body)
     return bool(answer["status"]["allowed"])

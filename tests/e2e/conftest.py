@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.fixtures import control_plane, control_plane_binaries, make_node, namespace
 from tests.e2e.plugin import InProcess, KeptConnection, Plugin
+from tests.e2e.space import Space
 
 __all__ = ["control_plane", "control_plane_binaries", "kubectl_qos", "make_node", "namespace", "qos", "unreachable"]
 
@@ -27,6 +29,12 @@ def qos(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -
     """The same in this process."""
     with KeptConnection(tmp_path_factory.mktemp("kept")) as kept:
         yield InProcess(control_plane, tmp_path_factory.mktemp("run"), kept)
+
+
+@pytest.fixture
+def space(control_plane: ControlPlane, qos: InProcess, make_node: Callable[..., Object], namespace: str) -> Space:
+    """A namespace of its own; nodes that it makes are removed after the test."""
+    return Space(control_plane, qos, make_node, namespace)
 
 
 @pytest.fixture

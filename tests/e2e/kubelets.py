@@ -17,7 +17,8 @@ from typing import Any, Self
 from tests.controlplane.client import ApiClient, ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.rounds import Rounds
-from tests.objects import raw_node
+from tests.e2e.storage import raw_claim
+from tests.objects import raw_node, raw_object
 from tests.waiting import wait_for
 
 DRIVER = "block.csi.example.com"
@@ -121,8 +122,7 @@ class Kubelet(Rounds):
     def _renew(self, before: timedelta = timedelta()) -> None:
         renewed = (datetime.now(UTC) - before).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         spec = {"holderIdentity": self.name, "leaseDurationSeconds": 40, "renewTime": renewed}
-        metadata = {"name": self.name, "namespace": _LEASES}
-        self._api.apply([{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}])
+        self._api.apply([raw_object("Lease", self.name, _LEASES, spec=spec)])
 
     def _report(self, status: Mapping[str, Any]) -> None:
         self._api.patch(raw_node(self.name), {"status": dict(status)}, subresource="status")
@@ -189,34 +189,16 @@ def claimed_volume(
     name: str, namespace: str, access_mode: str = "ReadWriteOnce", *, source: str = "csi"
 ) -> list[Object]:
     """A claim and the volume that it is bound to: csi, iscsi or fc; volume and handle are named as the claim."""
-    spec = {"accessModes": [access_mode], "storageClassName": "", "volumeName": name}
-    size = {"storage": "1Gi"}
     sources = {
         "csi": {"driver": DRIVER, "volumeHandle": name},
         "iscsi": {"targetPortal": _PORTAL, "iqn": f"{_TARGETS}:{name}", "lun": 0},
         "fc": {"targetWWNs": [_TARGETS, name], "lun": 5},
     }
     reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": name, "namespace": namespace}
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolume",
-            "metadata": {"name": name},
-            "spec": {
-                "accessModes": [access_mode],
-                "capacity": size,
-                source: sources[source],
-                "claimRef": reference,
-                "storageClassName": "",
-            },
-        },
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "metadata": {"name": name, "namespace": namespace},
-            "spec": {**spec, "resources": {"requests": size}},
-        },
-    ]
+    modes = {"accessModes": [access_mode], "storageClassName": ""}
+    volume = {**modes, "capacity": {"storage": "1Gi"}, source: sources[source], "claimRef": reference}
+    claim = raw_claim(name, namespace, "", volumeName=name, accessModes=[access_mode])
+    return [raw_object("PersistentVolume", name, spec=volume), claim]
 
 
 def uid_of(control_plane: ControlPlane, namespace: str, pod: str) -> str:

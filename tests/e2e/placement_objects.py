@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tests.controlplane.client import Object
 from tests.objects import raw_container as container
-from tests.objects import raw_pod
+from tests.objects import raw_object, raw_pod
 from tests.objects import raw_priority_class as make_class
 
 NODES: Final = 300
@@ -52,29 +52,20 @@ def make_surroundings() -> Sequence[Object]:
         make_class("patient", 1000, preemptionPolicy="Never"),
     ]
     services = [
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": app, "namespace": namespace},
-            "spec": {"selector": {"app": app}, "ports": [{"port": 80}]},
-        }
+        raw_object("Service", app, namespace, spec={"selector": {"app": app}, "ports": [{"port": 80}]})
         for namespace in ("shop", "data")
         for app in _SERVED
     ]
-    runtimes = [
-        {
-            "apiVersion": "node.k8s.io/v1",
-            "kind": "RuntimeClass",
-            "metadata": {"name": "sandboxed"},
-            "handler": "sandboxed",
-            "overhead": {"podFixed": {"cpu": "250m", "memory": "128Mi"}},
-            "scheduling": {
-                "nodeSelector": {"sandbox": "yes"},
-                "tolerations": [{"key": "maintenance", "operator": "Exists"}],
-            },
-        }
-    ]
-    return [*classes, *services, *runtimes]
+    tolerations = [{"key": "maintenance", "operator": "Exists"}]
+    runtime = raw_object(
+        "RuntimeClass",
+        "sandboxed",
+        apiVersion="node.k8s.io/v1",
+        handler="sandboxed",
+        overhead={"podFixed": {"cpu": "250m", "memory": "128Mi"}},
+        scheduling={"nodeSelector": {"sandbox": "yes"}, "tolerations": tolerations},
+    )
+    return [*classes, *services, runtime]
 
 
 # Nodes

@@ -13,7 +13,7 @@ import pytest
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.plugin import Qos
-from tests.objects import raw_container, raw_priority_class, unscheduled_pod
+from tests.objects import raw_container, raw_object, raw_priority_class, unscheduled_pod
 
 pytestmark = pytest.mark.controlplane
 
@@ -41,9 +41,7 @@ def limited(name: str, *containers: Object, **spec: Any) -> Object:
 
 def limit_range(name: str, **item: Any) -> Object:
     """A LimitRange for containers."""
-    metadata = {"name": name, "namespace": LIMITED}
-    spec = {"limits": [{"type": "Container", **item}]}
-    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": spec}
+    return raw_object("LimitRange", name, LIMITED, spec={"limits": [{"type": "Container", **item}]})
 
 
 MANIFESTS = (
@@ -109,13 +107,8 @@ NAMES = [manifest["metadata"]["name"] for manifest in MANIFESTS]
 CLUSTER_WIDE = (
     raw_priority_class(f"{NAMESPACE}-high", 1_000_000),
     raw_priority_class(f"{NAMESPACE}-meek", -5, preemptionPolicy="Never"),
-    {
-        "apiVersion": "node.k8s.io/v1",
-        "kind": "RuntimeClass",
-        "metadata": {"name": f"{NAMESPACE}-heavy"},
-        "handler": "heavy",
-        "overhead": {"podFixed": {"cpu": "250m", "memory": "120Mi"}},
-    },
+    raw_object("RuntimeClass", f"{NAMESPACE}-heavy", apiVersion="node.k8s.io/v1", handler="heavy")
+    | {"overhead": {"podFixed": {"cpu": "250m", "memory": "120Mi"}}},
 )
 # No amount is in both: the API server's choice between two would be random.
 LIMIT_RANGES = (

@@ -9,6 +9,7 @@ import pytest
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.plugin import InProcess
+from tests.e2e.storage import late_class, raw_claim
 from tests.objects import raw_container, unscheduled_pod
 from tests.waiting import wait_for
 
@@ -21,23 +22,8 @@ def test_a_dead_provisioner(
     control_plane: ControlPlane, qos: InProcess, namespace: str, make_node: Callable[..., Object]
 ) -> None:
     api, name = control_plane.api, make_node()["metadata"]["name"]
-    storage = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": namespace},
-        "provisioner": "csi.dead.example",
-        "volumeBindingMode": "WaitForFirstConsumer",
-    }
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "data", "namespace": namespace},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": namespace,
-            "resources": {"requests": {"storage": "1Gi"}},
-        },
-    }
+    storage = late_class(namespace, "csi.dead.example")
+    claim = raw_claim("data", namespace, namespace)
     pod = unscheduled_pod(
         namespace,
         "db",

@@ -15,7 +15,7 @@ import pytest
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.access import allow, robot
+from tests.e2e.access import allow, rights_everywhere, robot
 from tests.e2e.deaths import Deaths, name_of
 from tests.e2e.played_kubelets import Kubelets
 from tests.e2e.plugin import InProcess
@@ -131,28 +131,14 @@ def reports(deaths: Deaths, died: InProcess) -> Mapping[str, Object]:
 @pytest.fixture(scope="module")
 def blind(control_plane: ControlPlane, deaths: Deaths) -> Iterator[Path]:
     """The kubeconfig of a user who may read no events."""
-    user = {"kind": "User", "name": BLIND}
-    rbac = "rbac.authorization.k8s.io"
-    role = {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": BLIND}}
-    rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]}]
-    binding = {
-        "apiVersion": f"{rbac}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": BLIND},
-        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": BLIND},
-        "subjects": [{**user, "apiGroup": rbac}],
-    }
-    with control_plane.holding([{**role, "rules": rules}, binding]):
+    reads = ("get", "list")
+    with control_plane.holding(rights_everywhere(BLIND, {"nodes": reads})):
         names = ("pods", "replicasets.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch", "configmaps")
-        allow(control_plane, NAMESPACE, user, dict.fromkeys((*names, "replicationcontrollers"), ("get", "list")))
+        user = {"kind": "User", "name": BLIND}
+        allow(control_plane, NAMESPACE, user, dict.fromkeys((*names, "replicationcontrollers"), reads))
         kubeconfig = control_plane.kubeconfig_for_client_certificate(BLIND)
-        wait_for(
-            lambda: (
-                control_plane.kubectl("auth", "can-i", "get", "nodes", kubeconfig=kubeconfig, check=False).returncode
-                == 0
-            ),
-            "the user may read nodes",
-        )
+        nodes = partial(control_plane.kubectl, "auth", "can-i", "get", "nodes", kubeconfig=kubeconfig, check=False)
+        wait_for(lambda: nodes().returncode == 0, "the user may read nodes")
         yield kubeconfig
 
 

@@ -35,7 +35,7 @@ from tests.controlplane.certificates import Authority
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.kubectl_plugin.running import run
-from tests.objects import raw_container, raw_pod, raw_priority_class, raw_workload
+from tests.objects import raw_container, raw_object, raw_pod, raw_priority_class, raw_workload
 from tests.recorded import FULL_MINOR, recorded
 
 pytestmark = pytest.mark.controlplane
@@ -46,18 +46,9 @@ LIMITED: Final = "limited"
 HOOKED: Final = "hooked"
 NAMESPACES: Final = (PLAIN, RESTRICTED, LIMITED, HOOKED)
 POLICY: Final = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}
-LIMIT_RANGE: Final[Object] = {
-    "apiVersion": "v1",
-    "kind": "LimitRange",
-    "metadata": {"name": "limits", "namespace": LIMITED},
-    "spec": {"limits": [{"type": "Container", "default": {"memory": "64Mi"}, "max": {"cpu": "2"}}]},
-}
-QUOTA: Final[Object] = {
-    "apiVersion": "v1",
-    "kind": "ResourceQuota",
-    "metadata": {"name": "none", "namespace": LIMITED},
-    "spec": {"hard": {"pods": "0"}},
-}
+LIMIT: Final = {"type": "Container", "default": {"memory": "64Mi"}, "max": {"cpu": "2"}}
+LIMIT_RANGE: Final = raw_object("LimitRange", "limits", LIMITED, spec={"limits": [LIMIT]})
+QUOTA: Final = raw_object("ResourceQuota", "none", LIMITED, spec={"hard": {"pods": "0"}})
 SIDECAR: Final = raw_container("side", {"cpu": "10m"})
 EXPLAINED: Final = frozenset(kind.kind for kind in (PODS, *WORKLOADS))
 

@@ -15,7 +15,7 @@ from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
 from tests.e2e.plugin import InProcess, Plugin, flat
-from tests.objects import raw_container, raw_workload, unscheduled_pod
+from tests.objects import raw_container, raw_object, raw_workload, unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -41,14 +41,9 @@ def bounded(control_plane: ControlPlane, namespace: str) -> str:
     space = api.get("v1", "Namespace", namespace)
     api.patch(space, {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}})
     hard = {"requests.memory": "1Gi", "pods": "5"}
-    meta: Object = {"namespace": namespace}
     limits = {"type": "Container", "default": {"cpu": "500m"}, "max": {"cpu": "2"}}
-    control_plane.apply(
-        [
-            {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", **meta}, "spec": {"limits": [limits]}},
-            {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", **meta}, "spec": {"hard": hard}},
-        ]
-    )
+    bounds = raw_object("LimitRange", "l", namespace, spec={"limits": [limits]})
+    control_plane.apply([bounds, raw_object("ResourceQuota", "q", namespace, spec={"hard": hard})])
     wait_for(lambda: "hard" in api.get("v1", "ResourceQuota", "q", namespace).get("status", {}), "the quota is counted")
     over, insecure = (pod_of(namespace, _PODS[name]) for name in ("over the quota", "violates Pod Security"))
     # The API server does not count pods that it admits before it knows the quota.

@@ -13,6 +13,7 @@ import pytest
 
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.access import everywhere
 from tests.e2e.kubelet_answers import KubeletAnswers, own_address
 from tests.e2e.plugin import InProcess, Qos, flat
 from tests.objects import raw_container, unscheduled_pod
@@ -28,10 +29,7 @@ CONFIG = {
     "kubeReserved": {"memory": "1Gi"},
     "failCgroupV1": True,
 }
-READS = {
-    "": {"nodes": ["get"], "pods": ["get", "list"], "events": ["list"]},
-    "scheduling.k8s.io": {"priorityclasses": ["get"]},
-}
+READS = {"nodes": ["get"], "pods": ["get", "list"], "events": ["list"], "priorityclasses.scheduling.k8s.io": ["get"]}
 
 
 @pytest.fixture
@@ -137,35 +135,6 @@ def test_Q3_Q6_manifest_on_the_node(qos: Qos, name: str, namespace: str, tmp_pat
     assert entry["oom"][0]["place"]["rank"] == 3
 
 
-def _user(control_plane: ControlPlane, who: str, node_rules: dict[str, list[str]]) -> Path:
-    """A user who may read pods and nodes everywhere, and these subresources of nodes."""
-    rbac = "rbac.authorization.k8s.io"
-    granted = {**READS, "": {**READS[""], **node_rules}}
-    rules = [
-        {"apiGroups": [group], "resources": [resource], "verbs": verbs}
-        for group, resources in granted.items()
-        for resource, verbs in resources.items()
-    ]
-    role = {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": who}, "rules": rules}
-    binding = {
-        "apiVersion": f"{rbac}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": who},
-        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": who},
-        "subjects": [{"apiGroup": rbac, "kind": "User", "name": who}],
-    }
-    control_plane.apply([role, binding])
-
-    def allowed() -> bool:
-        wanted = {"verb": "list", "resource": "pods"}
-        review = {"apiVersion": "authorization.k8s.io/v1", "spec": {"user": who, "resourceAttributes": wanted}}
-        answer = control_plane.api.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
-        return bool(answer["status"]["allowed"])
-
-    wait_for(allowed, f"{who} may list pods")
-    return control_plane.kubeconfig_for_client_certificate(who)
-
-
 @pytest.mark.parametrize(
     ("rules", "source"),
     [
@@ -183,7 +152,8 @@ def test_right_that_the_api_server_asks_for(
     rules: dict[str, list[str]],
     source: str,
 ) -> None:
-    kubeconfig = _user(control_plane, f"{name}-{'-'.join(rules).replace('/', '-') or 'nothing'}", rules)
+    user = f"{name}-{'-'.join(rules).replace('/', '-') or 'nothing'}"
+    kubeconfig = everywhere(control_plane, user, {**READS, **rules})
 
     report = node.json(name, kubeconfig=kubeconfig)
 

@@ -31,11 +31,12 @@ from kubectl_plugin.parsing import parse
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.access import everywhere
 from tests.e2e.kubelets import DRIVER, Kubelet, claimed_volume, give_up, in_tree_name, ready_condition, uid_of
 from tests.e2e.plugin import InProcess, KeptConnection, Plugin, flat
 from tests.golden import check
 from tests.kubectl_plugin.running import Ran
-from tests.objects import raw_container, raw_workload, unscheduled_pod
+from tests.objects import raw_container, raw_object, raw_workload, unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -58,8 +59,7 @@ def plane(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
         controller_manager_args=["--node-monitor-period=500ms", "--node-eviction-rate=100"],
     )
     with running:
-        driver = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": DRIVER}}
-        running.apply([{**driver, "spec": {"attachRequired": True}}])
+        running.apply([raw_object("CSIDriver", DRIVER, spec={"attachRequired": True})])
         running.create_namespace("shop")
         yield running
 
@@ -629,26 +629,6 @@ def _bound(plane: ControlPlane, name: str, node: str, *, finalizers: Sequence[st
 
 def _viewer(plane: ControlPlane) -> Path:
     """A user who may read everything here and change nothing."""
-    kubeconfig = plane.kubeconfig_for_client_certificate("viewer")
-    names = {
-        "": ["nodes", "pods", "namespaces", "persistentvolumes", "persistentvolumeclaims"],
-        "coordination.k8s.io": ["leases"],
-        "apps": ["statefulsets"],
-        "storage.k8s.io": ["volumeattachments"],
-    }
-    rbac = "rbac.authorization.k8s.io"
-    role = {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": "viewer"}}
-    rules = [{"apiGroups": [group], "resources": found, "verbs": ["get", "list"]} for group, found in names.items()]
-    binding = {
-        "apiVersion": f"{rbac}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": "viewer"},
-        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "viewer"},
-        "subjects": [{"apiGroup": rbac, "kind": "User", "name": "viewer"}],
-    }
-    plane.apply([{**role, "rules": rules}, binding])
-    wait_for(
-        lambda: plane.kubectl("auth", "can-i", "list", "nodes", kubeconfig=kubeconfig, check=False).returncode == 0,
-        "the viewer may look",
-    )
-    return kubeconfig
+    names = ("nodes", "pods", "namespaces", "persistentvolumes", "persistentvolumeclaims")
+    others = ("leases.coordination.k8s.io", "statefulsets.apps", "volumeattachments.storage.k8s.io")
+    return everywhere(plane, "viewer", dict.fromkeys((*names, *others), ("get", "list")))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import pytest
 import yaml
@@ -16,38 +17,26 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.plugin import InProcess
 from tests.e2e.scheduling import await_node
-from tests.objects import raw_container, raw_workload
+from tests.e2e.storage import late_class, raw_claim
+from tests.objects import raw_container, raw_object, raw_workload
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
-MODES = ["ReadWriteOnce"]
 FIRST = 2
 REPLICAS = 6
 
 
 def _volume(name: str, storage_class: str, node: str) -> Object:
     term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": name},
-        "spec": {
-            "capacity": {"storage": "1Gi"},
-            "accessModes": MODES,
-            "storageClassName": storage_class,
-            "local": {"path": "/data"},
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
-        },
-    }
-
-
-def _claim_spec(storage_class: str) -> Object:
-    return {
-        "accessModes": MODES,
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
         "storageClassName": storage_class,
-        "resources": {"requests": {"storage": "1Gi"}},
+        "local": {"path": "/data"},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
     }
+    return raw_object("PersistentVolume", name, spec=spec)
 
 
 def _stateful_set(namespace: str, nodes: Sequence[str]) -> Object:
@@ -61,7 +50,7 @@ def _stateful_set(namespace: str, nodes: Sequence[str]) -> Object:
         replicas=REPLICAS,
         ordinals={"start": FIRST},
         podManagementPolicy="Parallel",
-        volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": _claim_spec(namespace)}],
+        volumeClaimTemplates=[raw_claim("data", None, namespace)],
     )
 
 
@@ -73,32 +62,19 @@ def nodes(control_plane: ControlPlane, namespace: str, make_node: Callable[..., 
     await_node(control_plane, made[-1], namespace)
     names = [node["metadata"]["name"] for node in made]
     volumes = [_volume(f"{namespace}-{number}", namespace, names[place]) for number, place in enumerate((0, 0, 1, 2))]
-    storage_class = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": namespace},
-        "provisioner": "kubernetes.io/no-provisioner",
-        "volumeBindingMode": "WaitForFirstConsumer",
-    }
+    storage_class = late_class(namespace, "kubernetes.io/no-provisioner")
     control_plane.apply([storage_class, *volumes])
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": f"data-db-{FIRST}", "namespace": namespace},
-        "spec": {**_claim_spec(namespace), "volumeName": f"{namespace}-3"},
-    }
+    claim = raw_claim(f"data-db-{FIRST}", namespace, namespace, volumeName=f"{namespace}-3")
     api.create(claim)
-    wait_for(
-        lambda: api.get("v1", "PersistentVolumeClaim", f"data-db-{FIRST}", namespace)["status"]["phase"] == "Bound",
-        "the claim of an earlier pod is bound",
-    )
-    wait_for(
-        lambda: (
-            [api.get("v1", "PersistentVolume", f"{namespace}-{number}")["status"]["phase"] for number in range(3)]
-            == ["Available"] * 3
-        ),
-        "the other volumes can be had",
-    )
+
+    def has_phase(kind: str, phase: str, *place: str) -> bool:
+        return bool(api.get("v1", kind, *place)["status"]["phase"] == phase)
+
+    await_bound = partial(has_phase, "PersistentVolumeClaim", "Bound", f"data-db-{FIRST}", namespace)
+    wait_for(await_bound, "the claim of an earlier pod is bound")
+    for number in range(3):
+        available = partial(has_phase, "PersistentVolume", "Available", f"{namespace}-{number}")
+        wait_for(available, "the other volumes can be had")
     yield names
     for entry in (*volumes, storage_class):
         api.delete(entry)

@@ -17,7 +17,7 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.plugin import InProcess
 from tests.e2e.scheduling import await_node
-from tests.objects import raw_container, raw_workload
+from tests.objects import raw_container, raw_object, raw_workload
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -29,37 +29,21 @@ REPLICAS = 8
 
 
 def _slice(name: str, driver: str, node: str, count: int) -> Object:
-    return {
-        "apiVersion": API,
-        "kind": "ResourceSlice",
-        "metadata": {"name": name},
-        "spec": {
-            "driver": driver,
-            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-            "nodeName": node,
-            "devices": [{"name": f"gpu-{number}"} for number in range(count)],
-        },
-    }
+    devices = [{"name": f"gpu-{number}"} for number in range(count)]
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": driver, "pool": pool, "nodeName": node, "devices": devices}
+    return raw_object("ResourceSlice", name, spec=spec, apiVersion=API)
 
 
 def _class(name: str, driver: str, **spec: Any) -> Object:
     selector = {"cel": {"expression": f'device.driver == "{driver}"'}}
-    return {
-        "apiVersion": API,
-        "kind": "DeviceClass",
-        "metadata": {"name": name},
-        "spec": {"selectors": [selector], **spec},
-    }
+    return raw_object("DeviceClass", name, spec={"selectors": [selector], **spec})
 
 
 def _template(namespace: str) -> Object:
     request = {"name": "gpu", "exactly": {"deviceClassName": namespace}}
-    return {
-        "apiVersion": API,
-        "kind": "ResourceClaimTemplate",
-        "metadata": {"name": "gpus", "namespace": namespace},
-        "spec": {"spec": {"devices": {"requests": [request]}}},
-    }
+    spec = {"spec": {"devices": {"requests": [request]}}}
+    return raw_object("ResourceClaimTemplate", "gpus", namespace, spec=spec, apiVersion=API)
 
 
 @pytest.fixture

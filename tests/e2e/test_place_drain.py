@@ -12,7 +12,8 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.kubelets import Kubelet
 from tests.e2e.plugin import InProcess
-from tests.objects import raw_container, raw_node, raw_workload, unscheduled_pod
+from tests.e2e.storage import raw_claim
+from tests.objects import raw_container, raw_node, raw_object, raw_workload, unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -46,10 +47,8 @@ def test_drain_of_two_nodes_matches_the_plan(control_plane: ControlPlane, qos: I
         for name in NODES:
             running.enter_context(Kubelet(control_plane, name, zone="drained", cordoned=name != FIRST))
         api.create(raw_workload("Deployment", "web", namespace, pod_spec=spec("2"), replicas=2))
-        selector = {"matchLabels": {"app": "web"}}
-        meta = {"name": "web", "namespace": namespace}
-        budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta}
-        api.create({**budget, "spec": {"maxUnavailable": 1, "selector": selector}})
+        budget = {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}}
+        api.create(raw_object("PodDisruptionBudget", "web", namespace, spec=budget))
         api.create(unscheduled_pod(namespace, "filler", **spec("2", nodeName=FOURTH)))
         assert wait_for(lambda: nodes_of("web", 2), "web runs") == [FIRST, FIRST]
         control_plane.kubectl("uncordon", SECOND)
@@ -85,7 +84,7 @@ def test_drain_of_two_nodes_matches_the_plan(control_plane: ControlPlane, qos: I
         (big,) = (pod for pod in api.list_items("v1", "Pod", namespace) if pod["metadata"]["name"].startswith("big"))
         wait_for(lambda: _unschedulable(api.get("v1", "Pod", big["metadata"]["name"], namespace)), "big stays pending")
         _explain_what_is_missing(qos, control_plane, namespace)
-        _drain_that_fails(place, control_plane, budget)
+        _drain_that_fails(place, control_plane, namespace)
         api.delete(raw_workload("Deployment", "web", namespace, pod_spec=spec("2")))
         api.delete(raw_workload("Deployment", "big", namespace, pod_spec=spec("3")))
         wait_for(lambda: nodes_of("web", 0) == [] and nodes_of("big", 0) == [], "the pods are gone")
@@ -93,15 +92,14 @@ def test_drain_of_two_nodes_matches_the_plan(control_plane: ControlPlane, qos: I
         api.delete(raw_node(name))
 
 
-def _drain_that_fails(place: InProcess, control_plane: ControlPlane, budget: Object) -> None:
+def _drain_that_fails(place: InProcess, control_plane: ControlPlane, namespace: str) -> None:
     """Two budgets select a pod: kubectl drain does not wait for it, and drains the next node."""
-    api, meta = control_plane.api, budget["metadata"]
-    twice = unscheduled_pod(meta["namespace"], "twice", **spec("1", nodeName=FIRST))
-    twice["metadata"]["labels"] = {"app": "twice"}
+    api = control_plane.api
+    twice = unscheduled_pod(namespace, "twice", **spec("1", nodeName=FIRST))
     selects = {"minAvailable": 0, "selector": {"matchLabels": {"app": "twice"}}}
-    budgets = [{**budget, "metadata": {**meta, "name": name}, "spec": selects} for name in ("one", "two")]
+    budgets = [raw_object("PodDisruptionBudget", name, namespace, spec=selects) for name in ("one", "two")]
     with control_plane.holding([twice, *budgets]):
-        wait_for(lambda: api.get("v1", "Pod", "twice", meta["namespace"])["status"]["phase"] == "Running", "twice runs")
+        wait_for(lambda: api.get("v1", "Pod", "twice", namespace)["status"]["phase"] == "Running", "twice runs")
         page = " ".join(place("--drain", f"{FIRST},{SECOND}").out.split())
         ran = control_plane.kubectl("drain", FIRST, SECOND, "--force", "--timeout=120s", check=False)
     assert "The drain fails: kubectl drain does not retry 1 pod that PodDisruptionBudgets hold; it" in page
@@ -127,14 +125,11 @@ def _explain_what_is_missing(qos: InProcess, control_plane: ControlPlane, namesp
     page = said(critical)
     assert f"No node fits now. The scheduler would preempt {namespace}/" in page
     assert page.index("would preempt") < page.index("Way")
-    volume: Object = {"apiVersion": "v1", "kind": "PersistentVolume"}
-    volume["metadata"] = {"name": f"{namespace}-disk", "labels": {ZONE: "nowhere"}}
     csi = {"driver": "csi.example.com", "volumeHandle": "x"}
-    has = {"accessModes": ["ReadWriteOnce"], "storageClassName": ""}
-    volume["spec"] = {**has, "capacity": {"storage": "5Gi"}, "csi": csi}
-    claim: Object = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
-    claim["metadata"] = {"name": "data", "namespace": namespace}
-    claim["spec"] = {**has, "volumeName": f"{namespace}-disk", "resources": {"requests": {"storage": "5Gi"}}}
+    has = {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "capacity": {"storage": "5Gi"}, "csi": csi}
+    disk = f"{namespace}-disk"
+    volume = raw_object("PersistentVolume", disk, metadata={"labels": {ZONE: "nowhere"}}, spec=has)
+    claim = raw_claim("data", namespace, "", size="5Gi", volumeName=disk)
     with control_plane.holding([volume, claim]):
         wait_for(lambda: _is_bound(control_plane, namespace), "the claim is bound")
         mounts = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]

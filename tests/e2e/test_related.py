@@ -9,7 +9,8 @@ import pytest
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.plugin import InProcess
-from tests.objects import on, raw_container, raw_priority_class, raw_workload, unscheduled_pod
+from tests.e2e.storage import late_class, raw_claim
+from tests.objects import on, raw_container, raw_object, raw_priority_class, raw_workload, unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -30,15 +31,13 @@ def test_budget_quota_and_class_of_a_deployment(
     control_plane: ControlPlane, qos: InProcess, namespace: str, make_node: Callable[..., Object]
 ) -> None:
     api, node, gold = control_plane.api, make_node()["metadata"]["name"], f"gold-{namespace}"
-    made: Object = {"namespace": namespace}
     hard = {"requests.cpu": "2", "pods": "9"}
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", **made}, "spec": {"hard": hard}}
+    quota = raw_object("ResourceQuota", "q", namespace, spec={"hard": hard})
     control_plane.apply([raw_priority_class(gold, 7), quota])
     wait_for(lambda: "used" in api.get("v1", "ResourceQuota", "q", namespace).get("status", {}), "the quota is counted")
     own = unscheduled_pod(namespace, containers=[raw_container(requests={"cpu": "1"})], priorityClassName=gold)["spec"]
     selector = {"matchLabels": {"app": "web"}}
-    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b", **made}}
-    budget = {**budget, "spec": {"selector": selector, "minAvailable": 2}}
+    budget = raw_object("PodDisruptionBudget", "b", namespace, spec={"selector": selector, "minAvailable": 2})
     control_plane.apply([budget, raw_workload("Deployment", "web", namespace, pod_spec=own, replicas=3)])
     wait_for(lambda: len(api.list_items("v1", "Pod", namespace)) == 2, "two pods are made")
     pods = api.list_items("v1", "Pod", namespace)
@@ -89,9 +88,9 @@ def test_default_limit_below_the_request_of_a_deployment(
     control_plane: ControlPlane, qos: InProcess, namespace: str
 ) -> None:
     limits = {"limits": [{"type": "Container", "max": {"memory": "32Mi"}}]}
-    bounds = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small", "namespace": namespace}}
+    bounds = raw_object("LimitRange", "small", namespace, spec=limits)
     own = unscheduled_pod(namespace, containers=[raw_container(requests={"memory": "64Mi"})])["spec"]
-    control_plane.apply([{**bounds, "spec": limits}, raw_workload("Deployment", "web", namespace, pod_spec=own)])
+    control_plane.apply([bounds, raw_workload("Deployment", "web", namespace, pod_spec=own)])
     wait_for(lambda: "1 not made yet" in qos("deployment/web", "-n", namespace).out, "the pod is refused")
     said = qos.text("deployment/web", "-n", namespace)
     assert "must be less than or equal to memory limit of 32Mi" in said
@@ -104,11 +103,10 @@ def test_budget_of_a_pod_without_a_controller_lets_none_go(
 ) -> None:
     api, pod, node = control_plane.api, unscheduled_pod(namespace), make_node()["metadata"]["name"]
     spec = {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1}
-    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": spec}
     control_plane.apply([pod])
     control_plane.bind(pod, node)
     control_plane.set_pod_status(pod, READY)
-    control_plane.apply([{**budget, "metadata": {"name": "b", "namespace": namespace}}])
+    control_plane.apply([raw_object("PodDisruptionBudget", "b", namespace, spec=spec)])
     wait_for(lambda: "1 healthy" in qos.text("pdb/b", "-n", namespace), "the budget has counted")
     page = qos.json("pdb/b", "-n", namespace)
     assert (page["verdict"]["code"], page["standing"]["risk"]) == ("BudgetBlocksAlways", "Uncounted")
@@ -120,12 +118,8 @@ def test_budget_of_a_pod_without_a_controller_lets_none_go(
 def test_claim_that_waits_for_a_pod_then_for_its_provisioner(
     control_plane: ControlPlane, qos: InProcess, namespace: str, make_node: Callable[..., Object]
 ) -> None:
-    api, node, kind = control_plane.api, make_node(), {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass"}
-    late = {**kind, "metadata": {"name": f"late-{namespace}"}, "volumeBindingMode": "WaitForFirstConsumer"}
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": namespace}}
-    claim = {**claim, "spec": {**spec, "storageClassName": f"late-{namespace}"}}
-    control_plane.apply([{**late, "provisioner": "gone.example.com"}, claim])
+    api, node, late = control_plane.api, make_node(), late_class(f"late-{namespace}", "gone.example.com")
+    control_plane.apply([late, raw_claim("data", namespace, f"late-{namespace}")])
     assert "(WaitForFirstConsumer), and no pod uses it." in qos.text("pvc", "data", "-n", namespace)
 
     mounted = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]

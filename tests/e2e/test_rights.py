@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 import pytest
 import yaml
@@ -14,6 +13,7 @@ from kubectl_plugin.completion import answer
 from kubectl_plugin.reports.rights import ASKED
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.access import binding, may
 from tests.e2e.plugin import InProcess, flat
 from tests.kubectl_plugin.asked import MANIFEST
 from tests.kubectl_plugin.running import run
@@ -22,41 +22,24 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
-_RBAC: Final = "rbac.authorization.k8s.io"
-
 
 @pytest.fixture(scope="module")
 def users(control_plane: ControlPlane) -> Iterator[Callable[..., str]]:
     """Makes a user for a command, with the role of that command."""
     with control_plane.holding([bound for command in ASKED for bound in _bound(command, "rights", command)]):
         for command in ASKED:
-            wait_for(partial(_may_list_pods, control_plane, command), f"{command} has its role")
+            wait_for(partial(may, control_plane, f"user-of-{command}", "list"), f"{command} has its role")
         yield lambda command: f"user-of-{command}"
 
 
 def _bound(user: str, *words: str) -> Iterator[Object]:
     """The printed Roles, each bound to the user."""
     for role in yaml.safe_load_all(run(*words, "--kubelets").out):
-        place = {"namespace": space} if (space := role["metadata"].get("namespace")) else {}
-        name = f"{role['metadata']['name']}-{user}"
-        yield role | {"metadata": {"name": name, **place}}
-        yield {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": f"{role['kind']}Binding",
-            "metadata": {"name": name, **place},
-            "roleRef": {"apiGroup": _RBAC, "kind": role["kind"], "name": name},
-            "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": f"user-of-{user}"}],
-        }
-
-
-def _may_list_pods(control_plane: ControlPlane, user: str, namespace: str = "") -> bool:
-    spec = {
-        "user": f"user-of-{user}",
-        "resourceAttributes": {"verb": "list", "resource": "pods", "namespace": namespace},
-    }
-    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-    said = control_plane.api.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", body)
-    return bool(said["status"]["allowed"])
+        space = role["metadata"].get("namespace")
+        place = {"namespace": space} if space else {}
+        made = role | {"metadata": {"name": f"{role['metadata']['name']}-{user}", **place}}
+        yield made
+        yield binding(made, {"kind": "User", "name": f"user-of-{user}"}, space)
 
 
 @pytest.fixture
@@ -112,7 +95,7 @@ def test_a_role_of_one_namespace(
     path = tmp_path / "cluster.qos"
     user = ("-n", shop, "--as", f"user-of-{shop}")
     with control_plane.holding(list(_bound(shop, "rights", "-n", shop))):
-        wait_for(lambda: _may_list_pods(control_plane, shop, shop), "the role holds")
+        wait_for(lambda: may(control_plane, f"user-of-{shop}", "list", shop), "the role holds")
         ran = qos("pod/waits", *user)
         typo = qos("pod/typo", *user)
         placed = qos.also("place")("-f", "-", *user, stdin=MANIFEST.replace('"shop"', f'"{shop}"'))

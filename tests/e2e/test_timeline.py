@@ -22,7 +22,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
 from tests.e2e.kubelets import UNREACHABLE, give_up, ready_condition
 from tests.e2e.plugin import InProcess, KeptConnection, Qos
-from tests.objects import NOWHERE, raw_container, raw_pod, raw_workload, unscheduled_pod
+from tests.objects import NOWHERE, raw_container, raw_object, raw_pod, raw_workload, unscheduled_pod
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -351,16 +351,11 @@ class Heartbeat:
     def _beat(self) -> None:
         now = time.time()
         renewed = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        lease = {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": self.name, "namespace": "kube-node-lease"},
-            "spec": {"holderIdentity": self.name, "leaseDurationSeconds": 40, "renewTime": renewed},
-        }
+        spec = {"holderIdentity": self.name, "leaseDurationSeconds": 40, "renewTime": renewed}
         ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": f"{renewed[:19]}Z"}
         self._control_plane.api.patch(self._node, {"status": {"conditions": [ready]}}, subresource="status")
         # Last, so that no part of the node is newer than its Lease.
-        self._control_plane.apply([lease])
+        self._control_plane.apply([raw_object("Lease", self.name, "kube-node-lease", spec=spec)])
         self._last = now
 
 

@@ -18,7 +18,7 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.scheduling import await_node, why_not
 from tests.e2e.workloads import Case
-from tests.objects import raw_pod, raw_workload
+from tests.objects import raw_object, raw_pod, raw_workload
 from tests.waiting import wait_for
 
 SCHEDULER_ARGS: Final = ("--v=3",)
@@ -182,8 +182,7 @@ def _two_pods(kind: str, namespace: str) -> list[Object]:
     if kind == "Service":
         pods = [raw_pod(f"{name}-{number}", namespace, labels={"app": name}) | {"spec": spec} for number in range(2)]
         own: Object = {"selector": {"app": name}, "ports": [{"port": 80}], "clusterIP": "None"}
-        metadata = {"name": name, "namespace": namespace}
-        return [{"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": own}, *pods]
+        return [raw_object("Service", name, namespace, spec=own), *pods]
     more: Object = {"podManagementPolicy": "Parallel", "serviceName": name} if kind == "StatefulSet" else {}
     workload = raw_workload(kind, name, namespace, pod_spec=spec, replicas=2, **more)
     if kind == "ReplicationController":
