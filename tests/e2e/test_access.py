@@ -23,7 +23,8 @@ from tests.controlplane.certificates import Authority
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import allow, robot
-from tests.e2e.plugin import Plugin, Qos, flat, with_contexts
+from tests.e2e.plugin import Plugin, flat, with_contexts
+from tests.e2e.space import Space
 from tests.objects import raw_container, raw_priority_class, raw_workload, unscheduled_pod
 from tests.waiting import wait_for
 
@@ -150,66 +151,64 @@ def test_context_chooses_the_user(control_plane: ControlPlane, kubectl_qos: Plug
 # Not allowed
 
 
-def test_user_who_may_only_get_pods(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
-    high = raw_priority_class(f"{namespace}-high", 1000)
-    control_plane.apply(
-        [high, unscheduled_pod(namespace, priorityClassName=f"{namespace}-high", requests={"cpu": "1"})]
+def test_user_who_may_only_get_pods(space: Space) -> None:
+    high = raw_priority_class(f"{space.name}-high", 1000)
+    space.plane.apply(
+        [high, unscheduled_pod(space.name, priorityClassName=f"{space.name}-high", requests={"cpu": "1"})]
     )
-    kubeconfig = robot(control_plane, namespace, {"pods": ["get"]})
+    kubeconfig = robot(space.plane, space.name, {"pods": ["get"]})
 
-    text = qos.text("pod/web", "-n", namespace, "-o", "wide", kubeconfig=kubeconfig)
+    text = space.text("pod/web", "-o", "wide", kubeconfig=kubeconfig)
 
-    control_plane.api.delete(high)
-    assert f'Priority 1000 (class "{namespace}-high")' in text
+    space.plane.api.delete(high)
+    assert f'Priority 1000 (class "{space.name}-high")' in text
     assert "no longer exists" not in text
     unknown = text.partition("Unknown ")[2].partition(" Next ")[0]
     assert unknown == (
         "nodes: you may not list them (kubectl auth can-i list nodes) priorityclasses.scheduling.k8s.io: you may not "
         "get them (kubectl auth can-i get priorityclasses.scheduling.k8s.io)"
     )
-    assert_hints_are_true(control_plane, kubeconfig, unknown)
+    assert_hints_are_true(space.plane, kubeconfig, unknown)
 
 
-def test_user_who_may_not_read_node_and_owner(
-    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
-) -> None:
-    spec = {"nodeName": make_node()["metadata"]["name"], "containers": [raw_container(requests={"memory": "1Gi"})]}
-    control_plane.apply([raw_workload("ReplicaSet", "web", namespace, pod_spec=spec)])
-    kubeconfig = robot(control_plane, namespace, {"pods": ["get", "list"]})
+def test_user_who_may_not_read_node_and_owner(space: Space) -> None:
+    spec = {"nodeName": space.node(), "containers": [raw_container(requests={"memory": "1Gi"})]}
+    space.plane.apply([raw_workload("ReplicaSet", "web", space.name, pod_spec=spec)])
+    kubeconfig = robot(space.plane, space.name, {"pods": ["get", "list"]})
     [name] = wait_for(
-        lambda: [pod["metadata"]["name"] for pod in control_plane.api.list_items("v1", "Pod", namespace)],
+        lambda: [pod["metadata"]["name"] for pod in space.plane.api.list_items("v1", "Pod", space.name)],
         "the controller made a pod",
     )
 
-    text = qos.text(f"pod/{name}", "-n", namespace, "-o", "wide", kubeconfig=kubeconfig, code=11)
+    text = space.text(f"pod/{name}", "-o", "wide", kubeconfig=kubeconfig, code=11)
 
     assert re.search("Not certain: whether .* answers is unknown; the Node could not be read", text)
     assert "OOM score 1000 - 1000 x memory request / node memory, from 3 to 999: unknown without a node" in text
     assert "Owner ReplicaSet web Unknown" in text
     assert "nodes: you may not get them (kubectl auth can-i get nodes)" in text
-    hint = f"kubectl auth can-i get replicasets.apps -n {namespace}"
-    assert f"replicasets.apps in {namespace}: you may not get them ({hint})" in text
-    assert_hints_are_true(control_plane, kubeconfig, text)
+    hint = f"kubectl auth can-i get replicasets.apps -n {space.name}"
+    assert f"replicasets.apps in {space.name}: you may not get them ({hint})" in text
+    assert_hints_are_true(space.plane, kubeconfig, text)
 
 
-def test_user_who_may_not_list_the_pods_of_a_workload(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
-    control_plane.apply([raw_workload("Deployment", "web", namespace, pod_spec={"containers": [raw_container()]})])
-    kubeconfig = robot(control_plane, namespace, {"pods": ["get"], "deployments.apps": ["get"]})
+def test_user_who_may_not_list_the_pods_of_a_workload(space: Space) -> None:
+    space.plane.apply([raw_workload("Deployment", "web", space.name, pod_spec={"containers": [raw_container()]})])
+    kubeconfig = robot(space.plane, space.name, {"pods": ["get"], "deployments.apps": ["get"]})
 
-    answer = qos.json("deployment/web", "-n", namespace, kubeconfig=kubeconfig, code=11)
+    answer = space.json("deployment/web", kubeconfig=kubeconfig, code=11)
 
     assert answer["pods"] is None
     assert {"pods", "limitranges"} <= set(answer["verdict"]["lacks"])
     unread = {(entry["verb"], entry["resource"], entry["namespace"], entry["reason"]) for entry in answer["unread"]}
-    assert ("list", "pods", namespace, "forbidden") in unread
+    assert ("list", "pods", space.name, "forbidden") in unread
     assert {entry["resource"] for entry in answer["unread"]} > {"pods", "nodes"}
 
 
-def test_user_who_may_not_get_the_pod(control_plane: ControlPlane, qos: Qos, pod: str) -> None:
-    stranger = control_plane.kubeconfig_for_client_certificate("stranger")
+def test_user_who_may_not_get_the_pod(space: Space, pod: str) -> None:
+    stranger = space.plane.kubeconfig_for_client_certificate("stranger")
 
-    ran = qos("pod/web", "-n", pod, kubeconfig=stranger)
-    listed = qos("pods", "-n", pod, kubeconfig=stranger)
+    ran = space.qos("pod/web", "-n", pod, kubeconfig=stranger)
+    listed = space.qos("pods", "-n", pod, kubeconfig=stranger)
 
     assert (ran.code, ran.out) == (4, "")
     assert ran.err == (
@@ -220,17 +219,17 @@ def test_user_who_may_not_get_the_pod(control_plane: ControlPlane, qos: Qos, pod
     assert listed.err.startswith(f"error: you may not list pods in namespace {pod}; the API server says: pods is")
 
 
-def test_not_allowed_in_another_namespace(control_plane: ControlPlane, qos: Qos, pod: str) -> None:
-    kubeconfig = robot(control_plane, pod)
+def test_not_allowed_in_another_namespace(space: Space, pod: str) -> None:
+    kubeconfig = robot(space.plane, pod)
 
-    ran = qos("pod/web", "-n", "kube-system", kubeconfig=kubeconfig)
+    ran = space.qos("pod/web", "-n", "kube-system", kubeconfig=kubeconfig)
 
     assert ran.code == 4
     assert ran.err.startswith("error: you may not get pods in namespace kube-system; the API server says: ")
 
 
-def test_may_not_get_the_node(control_plane: ControlPlane, qos: Qos) -> None:
-    ran = qos("node/any", kubeconfig=control_plane.kubeconfig_for_client_certificate("stranger"))
+def test_may_not_get_the_node(space: Space) -> None:
+    ran = space.qos("node/any", kubeconfig=space.plane.kubeconfig_for_client_certificate("stranger"))
 
     assert (ran.code, ran.out) == (4, "")
     assert ran.err.startswith("error: you may not get nodes; the API server says: ")
@@ -239,10 +238,10 @@ def test_may_not_get_the_node(control_plane: ControlPlane, qos: Qos) -> None:
 # Not found
 
 
-def test_not_found_with_near_names(control_plane: ControlPlane, qos: Qos, pod: str) -> None:
-    control_plane.apply([unscheduled_pod(pod, "postgres-0"), unscheduled_pod(pod, "postgres-1")])
+def test_not_found_with_near_names(space: Space, pod: str) -> None:
+    space.plane.apply([unscheduled_pod(pod, "postgres-0"), unscheduled_pod(pod, "postgres-1")])
 
-    ran = qos("pod/postgres-3", "-n", pod)
+    ran = space.qos("pod/postgres-3", "-n", pod)
 
     assert (ran.code, ran.out) == (3, "")
     lead = re.escape(f'error: pods "postgres-3" not found in namespace {pod}\nDid you mean ')
@@ -250,29 +249,29 @@ def test_not_found_with_near_names(control_plane: ControlPlane, qos: Qos, pod: s
     assert re.fullmatch(rf"{lead}pod/postgres-[01] or pod/postgres-[01]{more}", ran.err)
 
 
-def test_not_found_without_the_right_to_list(control_plane: ControlPlane, qos: Qos, pod: str) -> None:
-    kubeconfig = robot(control_plane, pod, {"pods": ["get"]})
+def test_not_found_without_the_right_to_list(space: Space, pod: str) -> None:
+    kubeconfig = robot(space.plane, pod, {"pods": ["get"]})
 
-    ran = qos("pod/wep", "-n", pod, kubeconfig=kubeconfig)
+    ran = space.qos("pod/wep", "-n", pod, kubeconfig=kubeconfig)
 
     assert (ran.code, ran.out) == (3, "")
     first, second = ran.err.splitlines()
     assert first == f'error: pods "wep" not found in namespace {pod}'
     hint = f"(kubectl auth can-i list pods -n {pod})"
     assert second == f"Unknown whether a similar name exists: you may not list pods {hint}"
-    assert_hints_are_true(control_plane, kubeconfig, second)
+    assert_hints_are_true(space.plane, kubeconfig, second)
 
 
-def test_not_found_here_and_in_another_namespace(control_plane: ControlPlane, qos: Qos, pod: str) -> None:
+def test_not_found_here_and_in_another_namespace(space: Space, pod: str) -> None:
     elsewhere = unscheduled_pod("default", f"{pod}-db")
     workload = raw_workload("Deployment", f"{pod}-api", pod, pod_spec={"containers": [raw_container()]})
-    control_plane.apply([elsewhere, workload])
+    space.plane.apply([elsewhere, workload])
     try:
-        ran = qos(f"pod/{pod}-db", "-n", pod)
-        refused = qos(f"pod/{pod}-db", "-n", pod, kubeconfig=robot(control_plane, pod, {"pods": ["get", "list"]}))
+        ran = space.qos(f"pod/{pod}-db", "-n", pod)
+        refused = space.qos(f"pod/{pod}-db", "-n", pod, kubeconfig=robot(space.plane, pod, {"pods": ["get", "list"]}))
     finally:
-        control_plane.api.delete(elsewhere)
-    of_workload = qos(f"{pod}-api", "-n", "default")
+        space.plane.api.delete(elsewhere)
+    of_workload = space.qos(f"{pod}-api", "-n", "default")
 
     missing = f'error: pods "{pod}-db" not found in namespace {pod}\n'
     command = f"Try kubectl qos explain pod/{pod}-db -n default\n"
@@ -283,10 +282,10 @@ def test_not_found_here_and_in_another_namespace(control_plane: ControlPlane, qo
     )
 
 
-def test_node_not_found(qos: Qos, make_node: Callable[..., Object]) -> None:
-    name = make_node()["metadata"]["name"]
+def test_node_not_found(space: Space) -> None:
+    name = space.node()
 
-    ran = qos(f"node/{name}x")
+    ran = space.qos(f"node/{name}x")
 
     assert ran.code == 3
     assert ran.err.startswith(f'error: nodes "{name}x" not found\nDid you mean node/')

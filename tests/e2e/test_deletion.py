@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +13,7 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.plugin import Qos
+from tests.e2e.space import Space
 from tests.objects import unscheduled_pod
 from tests.restated.termination import DeleteOptions, DeleteOutcome, before_delete
 from tests.waiting import wait_for
@@ -44,35 +44,27 @@ DELETES: dict[str, tuple[Sequence[int | None], Sequence[int]]] = {
 
 
 @pytest.mark.parametrize(("asked", "expected"), DELETES.values(), ids=DELETES)
-def test_T1_deletes_of_a_bound_pod(
-    control_plane: ControlPlane,
-    namespace: str,
-    make_node: Callable[..., Object],
-    asked: Sequence[int | None],
-    expected: Sequence[int],
-) -> None:
-    manifest = unscheduled_pod(namespace, nodeName=make_node()["metadata"]["name"], terminationGracePeriodSeconds=400)
-    pod = control_plane.api.create(manifest)
+def test_T1_deletes_of_a_bound_pod(space: Space, asked: Sequence[int | None], expected: Sequence[int]) -> None:
+    manifest = unscheduled_pod(space.name, nodeName=space.node(), terminationGracePeriodSeconds=400)
+    pod = space.plane.api.create(manifest)
 
     seen = []
     for seconds in asked:
-        pod = assert_predicted(control_plane, pod, seconds)
+        pod = assert_predicted(space.plane, pod, seconds)
         seen.append(pod["metadata"]["deletionGracePeriodSeconds"] if pod else GONE)
 
     assert seen == expected
 
 
-def test_T1_shorter_delete_after_its_time_counts_from_now(
-    control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]
-) -> None:
-    pod = control_plane.api.create(unscheduled_pod(namespace, nodeName=make_node()["metadata"]["name"]))
-    pod = assert_predicted(control_plane, pod, PLAIN)
+def test_T1_shorter_delete_after_its_time_counts_from_now(space: Space) -> None:
+    pod = space.pod(nodeName=space.node())
+    pod = assert_predicted(space.plane, pod, PLAIN)
     deletion = deletion_time(pod)
     assert deletion is not None
     wait_for(lambda: time.time() > deletion - 30 + 3, "the shorter period is over")
 
     # Two seconds after the first delete were over a second ago.
-    pod = assert_predicted(control_plane, pod, 2)
+    pod = assert_predicted(space.plane, pod, 2)
 
     assert pod["metadata"]["deletionGracePeriodSeconds"] == 1
 
@@ -84,13 +76,11 @@ def test_T1_shorter_delete_after_its_time_counts_from_now(
         pytest.param({"phase": "Failed"}, id="failed"),
     ],
 )
-def test_T1_finished_pod_is_gone_at_once(
-    control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object], state: Object
-) -> None:
-    pod = control_plane.api.create(unscheduled_pod(namespace, nodeName=make_node()["metadata"]["name"]))
-    pod = control_plane.set_pod_status(pod, state)
+def test_T1_finished_pod_is_gone_at_once(space: Space, state: Object) -> None:
+    pod = space.pod(nodeName=space.node())
+    pod = space.plane.set_pod_status(pod, state)
 
-    assert not assert_predicted(control_plane, pod, 60)
+    assert not assert_predicted(space.plane, pod, 60)
 
 
 def test_T1_unscheduled_pod_is_gone_at_once(control_plane: ControlPlane, namespace: str) -> None:
@@ -99,40 +89,36 @@ def test_T1_unscheduled_pod_is_gone_at_once(control_plane: ControlPlane, namespa
     assert not assert_predicted(control_plane, pod, 60)
 
 
-def test_T1_pod_of_grace_zero_is_gone_at_once(
-    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
-) -> None:
-    manifest = unscheduled_pod(namespace, nodeName=make_node()["metadata"]["name"], terminationGracePeriodSeconds=0)
-    pod = control_plane.api.create(manifest)
-    text = qos.text("pod/web", "-n", namespace)
+def test_T1_pod_of_grace_zero_is_gone_at_once(space: Space) -> None:
+    manifest = unscheduled_pod(space.name, nodeName=space.node(), terminationGracePeriodSeconds=0)
+    pod = space.plane.api.create(manifest)
+    text = space.text()
 
-    assert not assert_predicted(control_plane, pod, PLAIN)
+    assert not assert_predicted(space.plane, pod, PLAIN)
     assert "A plain delete is a force delete here: its grace period is 0." in text
 
 
-def test_T1_finalizer_keeps_a_pod_of_no_processes(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
-    manifest = unscheduled_pod(namespace)
+def test_T1_finalizer_keeps_a_pod_of_no_processes(space: Space) -> None:
+    manifest = unscheduled_pod(space.name)
     manifest["metadata"]["finalizers"] = ["example.com/keep"]
-    pod = control_plane.api.create(manifest)
+    pod = space.plane.api.create(manifest)
 
     for seconds in (60, PLAIN, 0):
-        pod = assert_predicted(control_plane, pod, seconds)
+        pod = assert_predicted(space.plane, pod, seconds)
         assert pod["metadata"]["deletionGracePeriodSeconds"] == 0
 
-    text = qos.text("pod/web", "-n", namespace)
-    control_plane.api.patch(pod, {"metadata": {"finalizers": None}})
+    text = space.text()
+    space.plane.api.patch(pod, {"metadata": {"finalizers": None}})
     assert 'grace 0 s: no process of it runs, finalizer "example.com/keep" keeps the object until ' in text
-    assert not read(control_plane, pod)
+    assert not read(space.plane, pod)
 
 
-def test_T1_explained_while_it_stops(
-    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
-) -> None:
-    pod = control_plane.api.create(unscheduled_pod(namespace, nodeName=make_node()["metadata"]["name"]))
+def test_T1_explained_while_it_stops(space: Space) -> None:
+    pod = space.pod(nodeName=space.node())
     for seconds in (600, 300):
-        pod = assert_predicted(control_plane, pod, seconds)
+        pod = assert_predicted(space.plane, pod, seconds)
 
-        status = qos.json("pod/web", "-n", namespace)["status"]
+        status = space.json()["status"]
         assert status["deletionGracePeriodSeconds"] == seconds
         assert status["deletionTimestamp"] == pod["metadata"]["deletionTimestamp"]
 

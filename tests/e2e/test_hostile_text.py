@@ -18,6 +18,7 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import again_if_not_connected
 from tests.e2e.plugin import Plugin, Qos, flat
+from tests.e2e.space import Space
 from tests.kubectl_plugin.running import Ran
 from tests.objects import unscheduled_pod
 
@@ -72,17 +73,15 @@ def test_words_of_the_kubelet(qos: Qos, failed: str) -> None:
     assert_harmless(ran.out)
 
 
-def test_words_of_an_eviction(
-    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
-) -> None:
-    pod = control_plane.api.create(unscheduled_pod(namespace, nodeName=make_node()["metadata"]["name"]))
+def test_words_of_an_eviction(space: Space) -> None:
+    pod = space.pod(nodeName=space.node())
     why = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": HOSTILE}
     # Without a time the condition counts as stale, and its controller removes it.
     why["lastTransitionTime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    control_plane.set_pod_status(pod, {"conditions": [why]})
-    control_plane.kubectl("delete", "pod", "web", "-n", namespace, "--wait=false")
+    space.plane.set_pod_status(pod, {"conditions": [why]})
+    space.plane.kubectl("delete", "pod", "web", "-n", space.name, "--wait=false")
 
-    ran = qos("pod/web", "-n", namespace)
+    ran = space.qos("pod/web", "-n", space.name)
 
     assert f"Why: {VISIBLE}" in flat(ran.out)
     assert_harmless(ran.out)
@@ -123,11 +122,11 @@ def test_yaml_is_valid_and_whole(qos: Qos, failed: str) -> None:
     assert [status["reason"], status["message"]] == [f"Evicted{HOSTILE}", HOSTILE]
 
 
-def test_words_of_a_manifest(qos: Qos, namespace: str) -> None:
-    manifest = unscheduled_pod(namespace, f"web{HOSTILE}", priorityClassName=HOSTILE)
+def test_words_of_a_manifest(space: Space) -> None:
+    manifest = unscheduled_pod(space.name, f"web{HOSTILE}", priorityClassName=HOSTILE)
 
     for output in ("table", "wide", "name"):
-        ran = qos("-f", "-", "-o", output, stdin=json.dumps(manifest))
+        ran = space.qos("-f", "-", "-o", output, stdin=json.dumps(manifest))
         # The class does not exist: the pod is rejected, and still explained.
         assert ran.code == 6
         assert f"{'pod/' if output == 'name' else 'Pod '}web{VISIBLE}" in flat(ran.out)

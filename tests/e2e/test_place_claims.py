@@ -15,8 +15,8 @@ import yaml
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.plugin import InProcess
 from tests.e2e.scheduling import await_node
+from tests.e2e.space import Space
 from tests.e2e.storage import late_class, raw_claim
 from tests.objects import raw_container, raw_object, raw_workload
 from tests.waiting import wait_for
@@ -80,21 +80,19 @@ def nodes(control_plane: ControlPlane, namespace: str, make_node: Callable[..., 
         api.delete(entry)
 
 
-def test_claims_of_a_stateful_set(
-    control_plane: ControlPlane, qos: InProcess, namespace: str, nodes: Sequence[str]
-) -> None:
-    place = qos.also("place")
-    manifest = _stateful_set(namespace, nodes)
+def test_claims_of_a_stateful_set(space: Space, nodes: Sequence[str]) -> None:
+    place = space.qos.also("place")
+    manifest = _stateful_set(space.name, nodes)
     ran = place("-f", "-", "-o", "json", stdin=yaml.safe_dump(manifest))
     assert (ran.code, ran.err) == (7, ""), ran
     (said,) = json.loads(ran.out)["specs"]
     assert said["nodes"] == {nodes[0]: 2, nodes[1]: 1, nodes[2]: 1}
 
-    control_plane.api.create(manifest)
+    space.plane.api.create(manifest)
 
     def settled() -> tuple[Counter[str], set[str]] | None:
         """Pods by node, and the scheduler's messages about the others, once it has tried all."""
-        pods = control_plane.api.list_items("v1", "Pod", namespace)
+        pods = space.plane.api.list_items("v1", "Pod", space.name)
         there = [pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")]
         refused = [
             entry["message"]
@@ -111,7 +109,7 @@ def test_claims_of_a_stateful_set(
 
     there, _ = wait_for(settled, "all pods are placed, or have a reason")
     assert there == said["nodes"]
-    first = control_plane.api.get("v1", "Pod", f"db-{FIRST}", namespace)
+    first = space.plane.api.get("v1", "Pod", f"db-{FIRST}", space.name)
     assert first["spec"]["nodeName"] == nodes[2]
 
     # One more pod would have the next number, without a claim or a volume.

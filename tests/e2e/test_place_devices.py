@@ -15,8 +15,8 @@ import yaml
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.plugin import InProcess
 from tests.e2e.scheduling import await_node
+from tests.e2e.space import Space
 from tests.objects import raw_container, raw_object, raw_workload
 from tests.waiting import wait_for
 
@@ -62,21 +62,19 @@ def nodes(control_plane: ControlPlane, namespace: str, make_node: Callable[..., 
 
 
 @pytest.mark.parametrize("way", ["template", "resource"])
-def test_devices_are_taken(
-    control_plane: ControlPlane, qos: InProcess, namespace: str, nodes: Sequence[str], way: str
-) -> None:
+def test_devices_are_taken(space: Space, nodes: Sequence[str], way: str) -> None:
     spec: Mapping[str, Any] = {
         "template": {
             "containers": [raw_container(requests={"cpu": "10m"})],
             "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpus"}],
         },
         "resource": {
-            "containers": [raw_container(requests={"cpu": "10m"}, limits={f"{namespace}.example.com/gpu": "1"})],
+            "containers": [raw_container(requests={"cpu": "10m"}, limits={f"{space.name}.example.com/gpu": "1"})],
         },
     }[way]
-    template = _template(namespace)
-    workload = raw_workload("Deployment", "trainer", namespace, pod_spec=spec, replicas=REPLICAS)
-    place = qos.also("place")
+    template = _template(space.name)
+    workload = raw_workload("Deployment", "trainer", space.name, pod_spec=spec, replicas=REPLICAS)
+    place = space.qos.also("place")
     ran = place("-f", "-", "-o", "json", stdin=yaml.safe_dump_all([template, workload]))
     assert (ran.code, ran.err) == (7, ""), ran
     (said,) = json.loads(ran.out)["specs"]
@@ -84,10 +82,10 @@ def test_devices_are_taken(
     assert "cannot allocate all claims" in said["stopped"]["message"]
 
     for entry in (template, workload):
-        control_plane.api.create(entry)
+        space.plane.api.create(entry)
 
     def settled() -> Counter[str] | None:
-        pods = control_plane.api.list_items("v1", "Pod", namespace)
+        pods = space.plane.api.list_items("v1", "Pod", space.name)
         there = [pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")]
         refused = [
             entry

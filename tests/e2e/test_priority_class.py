@@ -12,7 +12,7 @@ from podrules.api.model.misfit import FieldError
 from podrules.api.model.policy import PriorityClass
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.plugin import Qos
+from tests.e2e.space import Space
 from tests.objects import raw_priority_class, unscheduled_pod
 from tests.restated.priority import validate_priority_class, validate_priority_class_update
 
@@ -78,11 +78,11 @@ REFUSED_PODS = {
 
 
 @pytest.mark.parametrize("spec", REFUSED_PODS.values(), ids=REFUSED_PODS)
-def test_P1_refused_pod(control_plane: ControlPlane, qos: Qos, namespace: str, spec: dict[str, Any]) -> None:
-    manifest = json.dumps(unscheduled_pod(namespace, **spec))
+def test_P1_refused_pod(space: Space, spec: dict[str, Any]) -> None:
+    manifest = json.dumps(unscheduled_pod(space.name, **spec))
 
-    answer = qos.json("-f", "-", stdin=manifest, code=6)["priority"]
-    refused = control_plane.kubectl("create", "-f", "-", input=manifest, check=False)
+    answer = space.qos.json("-f", "-", stdin=manifest, code=6)["priority"]
+    refused = space.plane.kubectl("create", "-f", "-", input=manifest, check=False)
 
     lead = 'Error from server (Forbidden): error when creating "STDIN": '
     assert refused.returncode == 1
@@ -90,23 +90,23 @@ def test_P1_refused_pod(control_plane: ControlPlane, qos: Qos, namespace: str, s
     assert answer["priority"] is None
 
 
-def test_P1_refused_pod_with_a_generated_name(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
-    pod = unscheduled_pod(namespace, priorityClassName="nope")
-    pod["metadata"] = {"generateName": "web-", "namespace": namespace}
+def test_P1_refused_pod_with_a_generated_name(space: Space) -> None:
+    pod = unscheduled_pod(space.name, priorityClassName="nope")
+    pod["metadata"] = {"generateName": "web-", "namespace": space.name}
 
-    answer = qos.json("-f", "-", stdin=json.dumps(pod), code=6)["priority"]
-    refused = control_plane.kubectl("create", "-f", "-", input=json.dumps(pod), check=False)
+    answer = space.qos.json("-f", "-", stdin=json.dumps(pod), code=6)["priority"]
+    refused = space.plane.kubectl("create", "-f", "-", input=json.dumps(pod), check=False)
 
     assert refused.stderr == f'Error from server (Forbidden): error when creating "STDIN": {answer["rejected"]}\n'
 
 
-def test_P1_refusal_comes_first(qos: Qos, namespace: str) -> None:
-    manifest = json.dumps(unscheduled_pod(namespace, priorityClassName="nope"))
+def test_P1_refusal_comes_first(space: Space) -> None:
+    manifest = json.dumps(unscheduled_pod(space.name, priorityClassName="nope"))
 
-    text = qos.text("-f", "-", stdin=manifest, code=6)
+    text = space.qos.text("-f", "-", stdin=manifest, code=6)
 
     words = 'pods "web" is forbidden: no PriorityClass with name nope was found'
-    assert text.startswith(f"Pod web in namespace {namespace} (from standard input) Refused: {words}")
+    assert text.startswith(f"Pod web in namespace {space.name} (from standard input) Refused: {words}")
     assert f"Priority rejected: {words}" in text
 
 

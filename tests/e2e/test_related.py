@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.controlplane.client import ApiError, Object
-from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.plugin import InProcess
+from tests.e2e.space import Space
 from tests.e2e.storage import late_class, raw_claim
 from tests.objects import on, raw_container, raw_object, raw_priority_class, raw_workload, unscheduled_pod
 from tests.waiting import wait_for
@@ -27,53 +26,53 @@ def refused(call: Callable[[], object]) -> str:
     return ""
 
 
-def test_budget_quota_and_class_of_a_deployment(
-    control_plane: ControlPlane, qos: InProcess, namespace: str, make_node: Callable[..., Object]
-) -> None:
-    api, node, gold = control_plane.api, make_node()["metadata"]["name"], f"gold-{namespace}"
+def test_budget_quota_and_class_of_a_deployment(space: Space) -> None:
+    api, node, gold = space.plane.api, space.node(), f"gold-{space.name}"
     hard = {"requests.cpu": "2", "pods": "9"}
-    quota = raw_object("ResourceQuota", "q", namespace, spec={"hard": hard})
-    control_plane.apply([raw_priority_class(gold, 7), quota])
-    wait_for(lambda: "used" in api.get("v1", "ResourceQuota", "q", namespace).get("status", {}), "the quota is counted")
-    own = unscheduled_pod(namespace, containers=[raw_container(requests={"cpu": "1"})], priorityClassName=gold)["spec"]
+    quota = raw_object("ResourceQuota", "q", space.name, spec={"hard": hard})
+    space.plane.apply([raw_priority_class(gold, 7), quota])
+    wait_for(
+        lambda: "used" in api.get("v1", "ResourceQuota", "q", space.name).get("status", {}), "the quota is counted"
+    )
+    own = unscheduled_pod(space.name, containers=[raw_container(requests={"cpu": "1"})], priorityClassName=gold)["spec"]
     selector = {"matchLabels": {"app": "web"}}
-    budget = raw_object("PodDisruptionBudget", "b", namespace, spec={"selector": selector, "minAvailable": 2})
-    control_plane.apply([budget, raw_workload("Deployment", "web", namespace, pod_spec=own, replicas=3)])
-    wait_for(lambda: len(api.list_items("v1", "Pod", namespace)) == 2, "two pods are made")
-    pods = api.list_items("v1", "Pod", namespace)
+    budget = raw_object("PodDisruptionBudget", "b", space.name, spec={"selector": selector, "minAvailable": 2})
+    space.plane.apply([budget, raw_workload("Deployment", "web", space.name, pod_spec=own, replicas=3)])
+    wait_for(lambda: len(api.list_items("v1", "Pod", space.name)) == 2, "two pods are made")
+    pods = api.list_items("v1", "Pod", space.name)
     for pod in pods:
-        control_plane.bind(pod, node)
-        control_plane.set_pod_status(pod, READY)
+        space.plane.bind(pod, node)
+        space.plane.set_pod_status(pod, READY)
 
     def counted() -> bool:
-        found = api.get("policy/v1", "PodDisruptionBudget", "b", namespace).get("status", {})
+        found = api.get("policy/v1", "PodDisruptionBudget", "b", space.name).get("status", {})
         return bool(found.get("currentHealthy") == 2)
 
     wait_for(counted, "the budget has counted")
-    wait_for(lambda: "Refuses 1 of 3 pods" in qos("quota/q", "-n", namespace).out, "the quota refuses a pod")
-    said = qos.text("quota/q", "-n", namespace)
+    wait_for(lambda: "Refuses 1 of 3 pods" in space.qos("quota/q", "-n", space.name).out, "the quota refuses a pod")
+    said = space.text("quota/q")
     assert "deployment/web: requests.cpu is 2 of 2. Way out: raise requests.cpu to 3 for all pods of" in said
     assert "exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=2, limited: requests.cpu=2" in said
-    said = qos.text("deployment/web", "-n", namespace)
+    said = space.text("deployment/web")
     assert "the next pod is admitted" not in said
     assert "Request less, delete what else quota q" in said
 
-    page = qos.json("pdb/b", "-n", namespace)
+    page = space.json("pdb/b")
     (says,) = {pod["refused"] for pod in page["pods"]}
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pods[0]["metadata"]["name"]}}
-    path = api.path("v1", "Pod", namespace, pods[0]["metadata"]["name"], "eviction")
+    path = api.path("v1", "Pod", space.name, pods[0]["metadata"]["name"], "eviction")
     with pytest.raises(ApiError) as error:
         api.request("POST", path, eviction)
     assert says in [cause["message"] for cause in error.value.details["causes"]]
     # Its Deployment wants a third pod, which the quota rejects.
     assert page["verdict"]["text"].startswith("1 of 3 pods is not made yet. Lets no pod be evicted now: 2 healthy")
 
-    said = qos.text(f"pc/{gold}")
+    said = space.qos.text(f"pc/{gold}")
     assert "Gives priority 7 to 2 pods; 1 workload names it." in said
-    assert f"the API server refuses new pods of {namespace}/deployment/web: no such class" in said
+    assert f"the API server refuses new pods of {space.name}/deployment/web: no such class" in said
     api.delete(raw_priority_class(gold, 7))
-    another = unscheduled_pod(namespace, "another", priorityClassName=gold)
-    create = api.path("v1", "Pod", namespace)
+    another = unscheduled_pod(space.name, "another", priorityClassName=gold)
+    create = api.path("v1", "Pod", space.name)
     wait_for(
         lambda: (
             f"no PriorityClass with name {gold}"
@@ -81,53 +80,47 @@ def test_budget_quota_and_class_of_a_deployment(
         ),
         "the class is unknown",
     )
-    assert {pod["spec"]["priority"] for pod in api.list_items("v1", "Pod", namespace)} == {7}
+    assert {pod["spec"]["priority"] for pod in api.list_items("v1", "Pod", space.name)} == {7}
 
 
-def test_default_limit_below_the_request_of_a_deployment(
-    control_plane: ControlPlane, qos: InProcess, namespace: str
-) -> None:
+def test_default_limit_below_the_request_of_a_deployment(space: Space) -> None:
     limits = {"limits": [{"type": "Container", "max": {"memory": "32Mi"}}]}
-    bounds = raw_object("LimitRange", "small", namespace, spec=limits)
-    own = unscheduled_pod(namespace, containers=[raw_container(requests={"memory": "64Mi"})])["spec"]
-    control_plane.apply([bounds, raw_workload("Deployment", "web", namespace, pod_spec=own)])
-    wait_for(lambda: "1 not made yet" in qos("deployment/web", "-n", namespace).out, "the pod is refused")
-    said = qos.text("deployment/web", "-n", namespace)
+    bounds = raw_object("LimitRange", "small", space.name, spec=limits)
+    own = unscheduled_pod(space.name, containers=[raw_container(requests={"memory": "64Mi"})])["spec"]
+    space.plane.apply([bounds, raw_workload("Deployment", "web", space.name, pod_spec=own)])
+    wait_for(lambda: "1 not made yet" in space.qos("deployment/web", "-n", space.name).out, "the pod is refused")
+    said = space.text("deployment/web")
     assert "must be less than or equal to memory limit of 32Mi" in said
     assert "LimitRange small gives a container without a memory limit 32Mi." in said
     assert "request no more in the template, or have its max and default raised to 64Mi." in said
 
 
-def test_budget_of_a_pod_without_a_controller_lets_none_go(
-    control_plane: ControlPlane, qos: InProcess, namespace: str, make_node: Callable[..., Object]
-) -> None:
-    api, pod, node = control_plane.api, unscheduled_pod(namespace), make_node()["metadata"]["name"]
+def test_budget_of_a_pod_without_a_controller_lets_none_go(space: Space) -> None:
+    api, pod, node = space.plane.api, unscheduled_pod(space.name), space.node()
     spec = {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1}
-    control_plane.apply([pod])
-    control_plane.bind(pod, node)
-    control_plane.set_pod_status(pod, READY)
-    control_plane.apply([raw_object("PodDisruptionBudget", "b", namespace, spec=spec)])
-    wait_for(lambda: "1 healthy" in qos.text("pdb/b", "-n", namespace), "the budget has counted")
-    page = qos.json("pdb/b", "-n", namespace)
+    space.plane.apply([pod])
+    space.plane.bind(pod, node)
+    space.plane.set_pod_status(pod, READY)
+    space.plane.apply([raw_object("PodDisruptionBudget", "b", space.name, spec=spec)])
+    wait_for(lambda: "1 healthy" in space.text("pdb/b"), "the budget has counted")
+    page = space.json("pdb/b")
     assert (page["verdict"]["code"], page["standing"]["risk"]) == ("BudgetBlocksAlways", "Uncounted")
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web"}}
-    path = api.path("v1", "Pod", namespace, "web", "eviction")
+    path = api.path("v1", "Pod", space.name, "web", "eviction")
     assert "disruption budget" in refused(lambda: api.request("POST", path, eviction))
 
 
-def test_claim_that_waits_for_a_pod_then_for_its_provisioner(
-    control_plane: ControlPlane, qos: InProcess, namespace: str, make_node: Callable[..., Object]
-) -> None:
-    api, node, late = control_plane.api, make_node(), late_class(f"late-{namespace}", "gone.example.com")
-    control_plane.apply([late, raw_claim("data", namespace, f"late-{namespace}")])
-    assert "(WaitForFirstConsumer), and no pod uses it." in qos.text("pvc", "data", "-n", namespace)
+def test_claim_that_waits_for_a_pod_then_for_its_provisioner(space: Space) -> None:
+    api, node, late = space.plane.api, space.make_node(), late_class(f"late-{space.name}", "gone.example.com")
+    space.plane.apply([late, raw_claim("data", space.name, f"late-{space.name}")])
+    assert "(WaitForFirstConsumer), and no pod uses it." in space.qos.text("pvc", "data", "-n", space.name)
 
     mounted = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-    control_plane.apply(
-        [unscheduled_pod(namespace, schedulerName="default-scheduler", nodeSelector=on(node), volumes=mounted)]
+    space.plane.apply(
+        [unscheduled_pod(space.name, schedulerName="default-scheduler", nodeSelector=on(node), volumes=mounted)]
     )
     name = node["metadata"]["name"]
-    chosen = f'gone.example.com has not created a volume of class "late-{namespace}" yet for node {name}.'
-    wait_for(lambda: chosen in qos.text("pvc/data", "-n", namespace), "a node is chosen")
-    assert "It keeps pod web waiting." in qos.text("pvc/data", "-n", namespace)
+    chosen = f'gone.example.com has not created a volume of class "late-{space.name}" yet for node {name}.'
+    wait_for(lambda: chosen in space.text("pvc/data"), "a node is chosen")
+    assert "It keeps pod web waiting." in space.text("pvc/data")
     api.delete(late)

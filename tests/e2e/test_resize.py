@@ -12,8 +12,8 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.pod.qos import resize_rejection
 from tests.controlplane.client import ApiError, Object
-from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.plugin import Qos
+from tests.e2e.space import Space
 from tests.objects import raw_container, unscheduled_pod
 from tests.waiting import wait_for
 
@@ -49,18 +49,16 @@ def node(make_node: Callable[..., Object]) -> Object:
 
 
 @pytest.mark.parametrize("case", RESIZES.values(), ids=RESIZES)
-def test_Q1_resize_of_a_container(
-    control_plane: ControlPlane, qos: Qos, namespace: str, node: Object, case: Resize
-) -> None:
+def test_Q1_resize_of_a_container(space: Space, node: Object, case: Resize) -> None:
     before, patch, changes = case
     manifest = unscheduled_pod(
-        namespace, nodeName=node["metadata"]["name"], requests=before.get("requests"), limits=before.get("limits")
+        space.name, nodeName=node["metadata"]["name"], requests=before.get("requests"), limits=before.get("limits")
     )
-    pod = control_plane.api.create(manifest)
+    pod = space.plane.api.create(manifest)
 
     resized = copy.deepcopy(pod)
     merge(resized["spec"]["containers"][0]["resources"], patch)
-    assert_resize(qos, pod, resized, {"containers": [{"name": "app", "resources": patch}]}, changes=changes)
+    assert_resize(space.qos, pod, resized, {"containers": [{"name": "app", "resources": patch}]}, changes=changes)
 
 
 @pytest.mark.parametrize(
@@ -70,27 +68,27 @@ def test_Q1_resize_of_a_container(
         pytest.param({"requests": SMALL, "limits": SMALL}, False, id="Guaranteed stays"),
     ],
 )
-def test_Q1_resize_of_the_pod_itself(qos: Qos, namespace: str, node: Object, patch: Resources, changes: bool) -> None:
+def test_Q1_resize_of_the_pod_itself(space: Space, node: Object, patch: Resources, changes: bool) -> None:
     own = {"requests": LARGE, "limits": LARGE}
-    pod = qos.control_plane.api.create(unscheduled_pod(namespace, nodeName=node["metadata"]["name"], resources=own))
+    pod = space.pod(nodeName=node["metadata"]["name"], resources=own)
 
     resized = copy.deepcopy(pod)
     merge(resized["spec"]["resources"], patch)
-    assert_resize(qos, pod, resized, {"resources": patch}, changes=changes)
+    assert_resize(space.qos, pod, resized, {"resources": patch}, changes=changes)
 
 
-def test_Q1_resize_of_a_sidecar_counts_too(control_plane: ControlPlane, qos: Qos, namespace: str, node: Object) -> None:
+def test_Q1_resize_of_a_sidecar_counts_too(space: Space, node: Object) -> None:
     sidecar = raw_container("proxy", SMALL, SMALL, restartPolicy="Always")
     manifest = unscheduled_pod(
-        namespace, requests=LARGE, limits=LARGE, initContainers=[sidecar], nodeName=node["metadata"]["name"]
+        space.name, requests=LARGE, limits=LARGE, initContainers=[sidecar], nodeName=node["metadata"]["name"]
     )
-    pod = control_plane.api.create(manifest)
+    pod = space.plane.api.create(manifest)
     patch = {"limits": LARGE}
 
     resized = copy.deepcopy(pod)
     merge(resized["spec"]["initContainers"][0]["resources"], patch)
     spec = {"initContainers": [{"name": "proxy", "resources": patch}]}
-    assert_resize(qos, pod, resized, spec, changes=True)
+    assert_resize(space.qos, pod, resized, spec, changes=True)
 
 
 def merge(resources: Object, patch: Resources) -> None:

@@ -6,7 +6,6 @@ import io
 import json
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,11 @@ from kubectl_plugin.options import ClusterOptions, Output, Streams
 from kubectl_plugin.options.pod_commands import ExplainOptions
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from tests.cluster_io.protobuf import message
-from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.proxies import connected_proxy
 from tests.e2e.access import robot
 from tests.e2e.plugin import SCRIPTS, Plugin, Qos, flat
+from tests.e2e.space import Space
 from tests.objects import raw_priority_class, raw_workload, unscheduled_pod
 from tests.waiting import again_if_late
 
@@ -48,19 +47,17 @@ _NODE_INFO = {
 # Manifests
 
 
-def test_manifest_is_explained_for_this_cluster(
-    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object], tmp_path: Path
-) -> None:
-    small = make_node(capacity={"memory": "2Gi"})["metadata"]["name"]
-    large = make_node(capacity={"memory": "200Gi"})["metadata"]["name"]
+def test_manifest_is_explained_for_this_cluster(space: Space, tmp_path: Path) -> None:
+    small = space.make_node(capacity={"memory": "2Gi"})["metadata"]["name"]
+    large = space.make_node(capacity={"memory": "200Gi"})["metadata"]["name"]
     file = tmp_path / "pod.yaml"
-    file.write_text(yaml.safe_dump(unscheduled_pod(namespace, requests={"memory": "1Gi"}, limits={"cpu": "1"})))
+    file.write_text(yaml.safe_dump(unscheduled_pod(space.name, requests={"memory": "1Gi"}, limits={"cpu": "1"})))
 
-    short = qos.text("-f", file)
-    text = qos.text("-f", file, "-o", "wide")
+    short = space.qos.text("-f", file)
+    text = space.qos.text("-f", file, "-o", "wide")
 
     for page in (short, text):
-        assert page.startswith(f"Pod web in namespace {namespace} (from pod.yaml) Burstable: ")
+        assert page.startswith(f"Pod web in namespace {space.name} (from pod.yaml) Burstable: ")
         assert "Force delete" not in page
     assert f"OOM score 500 on {small} and 995 on {large} Requests" in short
     assert "stored with spec.containers[0].resources.requests.cpu = 1" in text
@@ -68,11 +65,11 @@ def test_manifest_is_explained_for_this_cluster(
     assert f"on the largest node that can run it, {large}: 995 app 1000 - 1000 x 1Gi / 200Gi" in text
 
 
-def test_Q1_class_that_only_the_stored_pod_has(qos: Qos, namespace: str) -> None:
-    manifest = json.dumps(unscheduled_pod(namespace, limits=LARGE))
+def test_Q1_class_that_only_the_stored_pod_has(space: Space) -> None:
+    manifest = json.dumps(unscheduled_pod(space.name, limits=LARGE))
 
-    short = qos.text("-f", "-", stdin=manifest)
-    wide = qos.text("-f", "-", "-o", "wide", stdin=manifest)
+    short = space.qos.text("-f", "-", stdin=manifest)
+    wide = space.qos.text("-f", "-", "-o", "wide", stdin=manifest)
 
     assert "QoS class Guaranteed: requests equal limits in every container" in short
     assert "QoS class Guaranteed: every container limits cpu and memory, and requests equal limits" in wide
@@ -101,28 +98,30 @@ def test_what_kubectl_prints_can_be_piped(control_plane: ControlPlane, kubectl_q
     ]
 
 
-def test_classes_of_the_manifest_count(qos: Qos, namespace: str) -> None:
-    pod = unscheduled_pod(namespace, priorityClassName="not-yet-there")
+def test_classes_of_the_manifest_count(space: Space) -> None:
+    pod = unscheduled_pod(space.name, priorityClassName="not-yet-there")
     manifest = yaml.safe_dump_all([raw_priority_class("not-yet-there", 77), pod])
 
-    assert qos.json("-f", "-", stdin=manifest)["priority"]["priority"] == 77
-    alone = qos("-f", "-", stdin=json.dumps(pod))
+    assert space.qos.json("-f", "-", stdin=manifest)["priority"]["priority"] == 77
+    alone = space.qos("-f", "-", stdin=json.dumps(pod))
     assert alone.code == 6
     assert "no PriorityClass with name not-yet-there was found" in flat(alone.out)
 
 
-def test_workload_in_a_manifest(qos: Qos, namespace: str) -> None:
-    spec = unscheduled_pod(namespace, limits=LARGE)["spec"]
-    manifest = json.dumps(raw_workload("Deployment", "web", namespace, pod_spec=spec))
+def test_workload_in_a_manifest(space: Space) -> None:
+    spec = unscheduled_pod(space.name, limits=LARGE)["spec"]
+    manifest = json.dumps(raw_workload("Deployment", "web", space.name, pod_spec=spec))
 
-    assert "QoS class Guaranteed" in qos.text("-f", "-", stdin=manifest)
-    assert qos("-f", "-", "-o", "name", stdin=manifest) == (0, "deployment.apps/web\n", "")
+    assert "QoS class Guaranteed" in space.qos.text("-f", "-", stdin=manifest)
+    assert space.qos("-f", "-", "-o", "name", stdin=manifest) == (0, "deployment.apps/web\n", "")
 
 
-def test_manifest_and_cluster_in_one_go(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
-    control_plane.apply([unscheduled_pod(namespace, "stored")])
+def test_manifest_and_cluster_in_one_go(space: Space) -> None:
+    space.pod("stored")
 
-    answer = qos.json("pod/stored", "-f", "-", "-n", namespace, stdin=json.dumps(unscheduled_pod(namespace, "written")))
+    answer = space.qos.json(
+        "pod/stored", "-f", "-", "-n", space.name, stdin=json.dumps(unscheduled_pod(space.name, "written"))
+    )
 
     assert {item["name"]: item["status"] is None for item in answer["items"]} == {"written": True, "stored": False}
 
@@ -139,8 +138,8 @@ def test_manifest_goes_on_without_a_cluster(kubectl_qos: Plugin, unreachable: Pa
     assert 'that of class "high": unknown without the cluster\'s PriorityClasses' in " ".join(ran.out.split())
 
 
-def test_offline_asks_no_cluster(qos: Qos, unreachable: Path, namespace: str) -> None:
-    ran = qos("-f", "-", "--offline", stdin=json.dumps(unscheduled_pod(namespace)), kubeconfig=unreachable)
+def test_offline_asks_no_cluster(space: Space, unreachable: Path) -> None:
+    ran = space.qos("-f", "-", "--offline", stdin=json.dumps(unscheduled_pod(space.name)), kubeconfig=unreachable)
 
     assert (ran.code, ran.err) == (0, "")
 
@@ -177,21 +176,19 @@ def test_unreadable_manifest(qos: Qos, manifest: str, lines: list[str]) -> None:
 # Snapshots
 
 
-def test_snapshot_gives_the_answer_of_the_cluster(
-    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object], tmp_path: Path
-) -> None:
+def test_snapshot_gives_the_answer_of_the_cluster(space: Space, tmp_path: Path) -> None:
     # Such a file does not name the API server's version; the kubelets in it name theirs.
-    version = control_plane.api.request("GET", "/version")["gitVersion"]
-    node = make_node(status={"nodeInfo": {**_NODE_INFO, "kubeletVersion": version}})["metadata"]["name"]
-    control_plane.apply(
-        [unscheduled_pod(namespace, nodeName=node, requests=LARGE, priorityClassName="system-node-critical")]
+    version = space.plane.api.request("GET", "/version")["gitVersion"]
+    node = space.make_node(status={"nodeInfo": {**_NODE_INFO, "kubeletVersion": version}})["metadata"]["name"]
+    space.plane.apply(
+        [unscheduled_pod(space.name, nodeName=node, requests=LARGE, priorityClassName="system-node-critical")]
     )
     kinds = "nodes,pods,priorityclasses"
     snapshot = tmp_path / "cluster.json"
-    snapshot.write_text(control_plane.kubectl("get", kinds, "-A", "-o", "json").stdout)
+    snapshot.write_text(space.plane.kubectl("get", kinds, "-A", "-o", "json").stdout)
 
-    live = qos.json("pod/web", f"node/{node}", "-n", namespace)["items"]
-    kept = qos.json("pod/web", f"node/{node}", "-n", namespace, "--snapshot", snapshot)["items"]
+    live = space.qos.json("pod/web", f"node/{node}", "-n", space.name)["items"]
+    kept = space.qos.json("pod/web", f"node/{node}", "-n", space.name, "--snapshot", snapshot)["items"]
 
     # Such a file has no usage; each item gives the reason.
     changing = {"source", "serverVersion", "pressureUnread", "unread"}
@@ -216,17 +213,15 @@ def ageless(report: dict[str, Any]) -> dict[str, Any]:
 # Transports
 
 
-def test_official_client_gives_the_answer_of_kubectl(
-    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
-) -> None:
-    node = make_node()["metadata"]["name"]
-    control_plane.apply([unscheduled_pod(namespace, nodeName=node, requests=LARGE)])
+def test_official_client_gives_the_answer_of_kubectl(space: Space) -> None:
+    node = space.node()
+    space.pod(nodeName=node, requests=LARGE)
 
     # Without the right to read nodes the answer is uncertain.
-    for kubeconfig, code in ((control_plane.admin_kubeconfig, 0), (robot(control_plane, namespace), 11)):
+    for kubeconfig, code in ((space.plane.admin_kubeconfig, 0), (robot(space.plane, space.name), 11)):
         transport = ClientTransport(context=None, kubeconfig=str(kubeconfig), request_timeout=30)
         try:
-            source = LiveSource(transport, namespace=namespace)
+            source = LiveSource(transport, namespace=space.name)
             options = ExplainOptions(
                 targets=("pod/web",), output=Output("json"), colour=False, cluster=ClusterOptions()
             )
@@ -237,7 +232,7 @@ def test_official_client_gives_the_answer_of_kubectl(
             transport.close()
 
         assert isinstance(streams.out, io.StringIO)
-        by_kubectl = qos.json("pod/web", "-n", namespace, kubeconfig=kubeconfig, code=code)
+        by_kubectl = space.json("pod/web", kubeconfig=kubeconfig, code=code)
         assert ageless(json.loads(streams.out.getvalue())) == ageless(by_kubectl)
 
 
@@ -260,41 +255,37 @@ def test_without_kubectl_on_path(
     assert ageless(json.loads(done.stdout)) == ageless(kubectl_qos.json("pod/web", "-n", namespace))
 
 
-def test_long_lists_come_in_pages(
-    control_plane: ControlPlane, namespace: str, qos: Qos, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_lists_come_in_pages(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     names = sorted(f"pod-{number}" for number in range(7))
-    control_plane.apply([unscheduled_pod(namespace, name) for name in names])
+    space.plane.apply([unscheduled_pod(space.name, name) for name in names])
     monkeypatch.setattr("cluster_io.live.live_source._PAGE", 3)
-    for key, value in qos.environment().items():
+    for key, value in space.qos.environment().items():
         monkeypatch.setenv(key, value)
 
     with connected_proxy() as proxy:
-        in_pages = LiveSource(proxy, namespace=namespace).list(PODS, namespace)
-        whole = LiveSource(proxy, namespace=namespace, large=proxy).list(PODS, namespace)
+        in_pages = LiveSource(proxy, namespace=space.name).list(PODS, space.name)
+        whole = LiveSource(proxy, namespace=space.name, large=proxy).list(PODS, space.name)
 
     assert [pod.metadata.name for pod in in_pages] == names
     assert whole == in_pages
 
 
-def test_list_with_invalid_UTF_8_is_repaired_as_in_json(
-    control_plane: ControlPlane, namespace: str, qos: Qos, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_list_with_invalid_UTF_8_is_repaired_as_in_json(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients that write protobuf may store such a text; the API server only checks JSON."""
-    control_plane.apply([unscheduled_pod(namespace, name) for name in ("db", "web")])
+    space.plane.apply([unscheduled_pod(space.name, name) for name in ("db", "web")])
     metadata = message((1, "odd"), (12, message((1, "note"), (2, b"\xff\xfe!"))))
     spec = message((2, message((1, "app"), (2, "example.com/app"))))
     pod = message((1, message((1, "v1"), (2, "Pod"))), (2, message((1, metadata), (2, spec))))
-    path = control_plane.api.path("v1", "Pod", namespace)
-    made = control_plane.api.request("POST", path, b"k8s\0" + pod, content_type="application/vnd.kubernetes.protobuf")
+    path = space.plane.api.path("v1", "Pod", space.name)
+    made = space.plane.api.request("POST", path, b"k8s\0" + pod, content_type="application/vnd.kubernetes.protobuf")
     monkeypatch.setattr("cluster_io.live.live_source._PAGE", 2)
-    for key, value in qos.environment().items():
+    for key, value in space.qos.environment().items():
         monkeypatch.setenv(key, value)
 
     with connected_proxy() as proxy:
         version = made["metadata"]["resourceVersion"]
-        assert read_whole(proxy, PODS, PODS.path(namespace), version, NoProgress()) is None
-        pods = LiveSource(proxy, namespace=namespace, large=proxy).list(PODS, namespace)
+        assert read_whole(proxy, PODS, PODS.path(space.name), version, NoProgress()) is None
+        pods = LiveSource(proxy, namespace=space.name, large=proxy).list(PODS, space.name)
 
     assert [pod.metadata.name for pod in pods] == ["db", "odd", "web"]
     assert pods[1].metadata.annotations["note"] == "\ufffd\ufffd!"

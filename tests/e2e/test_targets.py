@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.plugin import Plugin, Qos, flat, with_contexts
-from tests.objects import raw_pod, unscheduled_pod
+from tests.e2e.space import Space
+from tests.objects import unscheduled_pod
 
 pytestmark = pytest.mark.controlplane
 
@@ -53,22 +52,22 @@ def test_K_pods_by_name(qos: Qos, pods: str, words: list[str], names: list[str])
 
 
 @pytest.mark.parametrize("word", ["node", "nodes", "no"])
-def test_K_node_by_name(qos: Qos, make_node: Callable[..., Object], word: str) -> None:
-    name = make_node()["metadata"]["name"]
+def test_K_node_by_name(space: Space, word: str) -> None:
+    name = space.node()
 
-    assert qos(f"{word}/{name}", "-o", "name") == (0, f"node/{name}\n", "")
+    assert space.qos(f"{word}/{name}", "-o", "name") == (0, f"node/{name}\n", "")
 
 
-def test_K_names_are_printed_as_kubectl_does(control_plane: ControlPlane, qos: Qos, pods: str) -> None:
+def test_K_names_are_printed_as_kubectl_does(space: Space, pods: str) -> None:
     name = ("pods", "-n", pods, "-o", "name")
 
-    assert qos(*name).out == control_plane.kubectl("get", *name).stdout
+    assert space.qos(*name).out == space.plane.kubectl("get", *name).stdout
 
 
-def test_K_kinds_may_be_mixed(qos: Qos, pods: str, make_node: Callable[..., Object]) -> None:
-    name = make_node()["metadata"]["name"]
+def test_K_kinds_may_be_mixed(space: Space, pods: str) -> None:
+    name = space.node()
 
-    answer = qos.json("pod/web", f"node/{name}", "-n", pods)
+    answer = space.qos.json("pod/web", f"node/{name}", "-n", pods)
 
     assert [(item["kind"], item["name"]) for item in answer["items"]] == [
         ("PodExplanation", "web"),
@@ -106,15 +105,15 @@ def test_one_of_two_is_missing(qos: Qos, pods: str) -> None:
         assert ran.err == f'error: pods "wep" not found in namespace {pods}\n{which}\n'
 
 
-def test_nothing_there(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
-    ran = qos("pods", "-n", namespace)
+def test_nothing_there(space: Space) -> None:
+    ran = space.qos("pods", "-n", space.name)
 
     assert (ran.code, ran.out) == (0, "")
-    assert ran.err == control_plane.kubectl("get", "pods", "-n", namespace).stderr
+    assert ran.err == space.plane.kubectl("get", "pods", "-n", space.name).stderr
 
 
-def test_nothing_there_as_json(qos: Qos, namespace: str) -> None:
-    ran = qos("pods", "-n", namespace, "-o", "json")
+def test_nothing_there_as_json(space: Space) -> None:
+    ran = space.qos("pods", "-n", space.name, "-o", "json")
 
     assert ran.code == 0
     assert json.loads(ran.out) == {"apiVersion": "kubectl-qos/v1", "kind": "List", "items": []}
@@ -169,32 +168,27 @@ def test_name_is_no_path(qos: Qos, pods: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("namespace", ["other/pods", "other%2fpods", ".", ".."])
-def test_namespace_is_no_path(qos: Qos, namespace: str) -> None:
-    ran = qos("pod/web", "-n", namespace)
+def test_namespace_is_no_path(space: Space) -> None:
+    ran = space.qos("pod/web", "-n", space.name)
 
     assert (ran.code, ran.out) == (3, "")
-    assert ran.err.startswith(f'error: pods "web" not found in namespace {namespace}')
+    assert ran.err.startswith(f'error: pods "web" not found in space.name {space.name}')
 
 
 # A node's page
 
 
-def test_Q4_node(control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]) -> None:
-    node = make_node(capacity={"cpu": "4", "memory": "8Gi"}, allocatable={"cpu": "2", "memory": "4Gi"})["metadata"][
-        "name"
-    ]
-    control_plane.apply(
-        [
-            unscheduled_pod(namespace, "a", nodeName=node, requests={"cpu": "1"}, limits={"cpu": "3", "memory": "1Gi"}),
-            unscheduled_pod(namespace, "b", nodeName=node, requests={"memory": "1Gi"}),
-            unscheduled_pod(namespace, "done", nodeName=node, requests={"cpu": "1"}),
-        ]
-    )
-    control_plane.set_pod_status(raw_pod("done", namespace), {"phase": "Succeeded"})
+def test_Q4_node(space: Space) -> None:
+    size = {"cpu": "4", "memory": "8Gi"}
+    node = space.node(capacity=size, allocatable={"cpu": "2", "memory": "4Gi"})
+    space.pod("a", nodeName=node, requests={"cpu": "1"}, limits={"cpu": "3", "memory": "1Gi"})
+    space.pod("b", nodeName=node, requests={"memory": "1Gi"})
+    space.pod("done", nodeName=node, requests={"cpu": "1"})
+    space.report({"phase": "Succeeded"}, "done")
 
-    text = qos.text(f"node/{node}")
-    wide = qos.text(f"node/{node}", "-o", "wide")
-    answer = qos.json(f"node/{node}")
+    text = space.qos.text(f"node/{node}")
+    wide = space.qos.text(f"node/{node}", "-o", "wide")
+    answer = space.qos.json(f"node/{node}")
 
     assert "Overcommitted: limits add up to cpu 150% of allocatable." in text
     assert "1 of 2 pods has no memory limit: it may use all memory." in text
@@ -204,25 +198,23 @@ def test_Q4_node(control_plane: ControlPlane, qos: Qos, namespace: str, make_nod
     assert "kept for the system" not in text
     assert "requested by Guaranteed Burstable BestEffort kept for the system cpu 0 1 0 2 of 4" in wide
     assert [answer["kind"], answer["ready"], answer["pods"]] == ["NodeExplanation", "True", 2]
-    described = control_plane.kubectl("describe", "node", node).stdout
+    described = space.plane.kubectl("describe", "node", node).stdout
     assert [line.split() for line in described.splitlines() if line.startswith(("  cpu  ", "  memory  "))] == [
         ["cpu", "1", "(50%)", "3", "(150%)"],
         ["memory", "2Gi", "(50%)", "1Gi", "(25%)"],
     ]
 
 
-def test_node_that_is_silent_or_cordoned(
-    control_plane: ControlPlane, qos: Qos, make_node: Callable[..., Object]
-) -> None:
-    node = make_node(taints=[{"key": "dedicated", "value": "db", "effect": "NoSchedule"}], ready=False)
-    cordoned = make_node()["metadata"]["name"]
-    control_plane.kubectl("cordon", cordoned)
+def test_node_that_is_silent_or_cordoned(space: Space) -> None:
+    node = space.make_node(taints=[{"key": "dedicated", "value": "db", "effect": "NoSchedule"}], ready=False)
+    cordoned = space.node()
+    space.plane.kubectl("cordon", cordoned)
 
-    text = qos.text(f"node/{node['metadata']['name']}")
+    text = space.qos.text(f"node/{node['metadata']['name']}")
 
     assert "Not ready since " in text
     assert "dedicated=db:NoSchedule" in text
-    assert "Cordoned: its pods keep running, new pods are not placed here (spec.unschedulable)." in qos.text(
+    assert "Cordoned: its pods keep running, new pods are not placed here (spec.unschedulable)." in space.qos.text(
         f"node/{cordoned}"
     )
 
@@ -250,19 +242,15 @@ def test_json_and_yaml_say_the_same(qos: Qos, pods: str) -> None:
     ]
 
 
-def test_wide_shows_each_container(
-    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
-) -> None:
-    control_plane.apply(
-        [unscheduled_pod(namespace, nodeName=make_node()["metadata"]["name"], requests=SMALL, limits=SMALL)]
-    )
-    uid = control_plane.api.get("v1", "Pod", "web", namespace)["metadata"]["uid"]
+def test_wide_shows_each_container(space: Space) -> None:
+    space.plane.apply([unscheduled_pod(space.name, nodeName=space.node(), requests=SMALL, limits=SMALL)])
+    uid = space.get()["metadata"]["uid"]
 
-    wide = qos.text("pod/web", "-n", namespace, "-o", "wide")
+    wide = space.page()
 
     values = "cpu.weight 10 (v1: cpu.shares 102), cpu.max 10000 100000, memory.max 128Mi"
     assert f"with the cgroupfs driver: /kubepods/pod{uid}" in wide
-    assert f"app {values}" not in qos.text("pod/web", "-n", namespace)
+    assert f"app {values}" not in space.text()
     assert "app cpu.weight 17 (v1: cpu.shares 102), cpu.max 10000 100000, memory.max 128Mi" in wide
 
 
@@ -277,19 +265,20 @@ def test_prose_stays_within_80_columns(qos: Qos, pods: str) -> None:
 # Namespaces
 
 
-def test_namespace_of_the_context(control_plane: ControlPlane, qos: Qos, pods: str, tmp_path: Path) -> None:
+def test_namespace_of_the_context(space: Space, pods: str, tmp_path: Path) -> None:
     contexts = {"here": {"namespace": pods}, "elsewhere": {"namespace": "kube-system"}, "none": {}}
-    kubeconfig = with_contexts(control_plane.admin_kubeconfig, tmp_path, contexts, current="here")
+    kubeconfig = with_contexts(space.plane.admin_kubeconfig, tmp_path, contexts, current="here")
 
-    assert qos.json("pod/web", kubeconfig=kubeconfig)["namespace"] == pods
-    assert qos.json("pod/web", "--context", "here", kubeconfig=kubeconfig)["namespace"] == pods
-    assert qos.json("pod/web", "-n", pods, "--context=elsewhere", kubeconfig=kubeconfig)["namespace"] == pods
+    assert space.qos.json("pod/web", kubeconfig=kubeconfig)["namespace"] == pods
+    assert space.qos.json("pod/web", "--context", "here", kubeconfig=kubeconfig)["namespace"] == pods
+    assert space.qos.json("pod/web", "-n", pods, "--context=elsewhere", kubeconfig=kubeconfig)["namespace"] == pods
     assert (
         'pods "web" not found in namespace kube-system'
-        in qos("pod/web", "--context=elsewhere", kubeconfig=kubeconfig).err
+        in space.qos("pod/web", "--context=elsewhere", kubeconfig=kubeconfig).err
     )
-    assert 'pods "web" not found in namespace default' in qos("pod/web", "--context=none", kubeconfig=kubeconfig).err
-    assert 'pods "web" not found in namespace default' in qos("pod/web", "-n", "default", kubeconfig=kubeconfig).err
+    for words in (("--context=none",), ("-n", "default")):
+        ran = space.qos("pod/web", *words, kubeconfig=kubeconfig)
+        assert 'pods "web" not found in namespace default' in ran.err
 
 
 def test_kubeconfig_by_flag(control_plane: ControlPlane, kubectl_qos: Plugin, pods: str, tmp_path: Path) -> None:
@@ -313,16 +302,14 @@ def test_kubeconfigs_are_merged_as_kubectl_does(
 # The cluster of a suggested command
 
 
-def test_K_suggested_deletion_keeps_the_cluster(
-    control_plane: ControlPlane, kubectl_qos: Plugin, namespace: str, make_node: Callable[..., Object], tmp_path: Path
-) -> None:
+def test_K_suggested_deletion_keeps_the_cluster(space: Space, kubectl_qos: Plugin, tmp_path: Path) -> None:
     """Pasted into a shell with another current context, which cannot be reached."""
-    kubeconfig = with_contexts(control_plane.admin_kubeconfig, tmp_path, {"far away": {"namespace": "default"}}, "lost")
-    delete = Plugin(control_plane, kubectl_qos.runtime, command="delete")
-    node = make_node()["metadata"]["name"]
-    control_plane.apply([unscheduled_pod(namespace, name, nodeName=node) for name in ("web", "db")])
+    kubeconfig = with_contexts(space.plane.admin_kubeconfig, tmp_path, {"far away": {"namespace": "default"}}, "lost")
+    delete = Plugin(space.plane, kubectl_qos.runtime, command="delete")
+    node = space.node()
+    space.plane.apply([unscheduled_pod(space.name, name, nodeName=node) for name in ("web", "db")])
 
-    shown = delete("pod/web", "-n", namespace, "--context", "far away", "--grace-period=0", kubeconfig=kubeconfig)
+    shown = delete("pod/web", "-n", space.name, "--context", "far away", "--grace-period=0", kubeconfig=kubeconfig)
 
     assert shown.code == 3, shown
     (line,) = re.findall(r"kubectl qos delete .* --confirm$", shown.out, re.MULTILINE)
@@ -330,7 +317,7 @@ def test_K_suggested_deletion_keeps_the_cluster(
     pasted = ["bash", "-c", line]
     done = subprocess.run(pasted, env=delete.environment(kubeconfig), capture_output=True, text=True, check=False)
     assert (done.returncode, "pod/web is gone" in done.stdout) == (0, True), done
-    left = {pod["metadata"]["name"] for pod in control_plane.api.list_items("v1", "Pod", namespace)}
+    left = {pod["metadata"]["name"] for pod in space.plane.api.list_items("v1", "Pod", space.name)}
     assert left == {"db"}
     without = ["bash", "-c", line.replace(" --context='far away'", "")]
     lost = subprocess.run(without, env=delete.environment(kubeconfig), capture_output=True, text=True, check=False)
