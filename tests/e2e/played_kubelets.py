@@ -10,6 +10,7 @@ from typing import Any, Final
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.rounds import Rounds
+from tests.objects import raw_object
 
 STAYS: Final = "stays"
 """The label of a pod that does not stop."""
@@ -91,24 +92,30 @@ class Kubelets(Rounds):
 
     def emit(self, pod: Object, reason: str, message: str, *, container: str = "app") -> None:
         """An event about a pod's container, as a kubelet writes it."""
-        meta, node = pod["metadata"], pod["spec"]["nodeName"]
-        about = {"apiVersion": "v1", "kind": "Pod", "namespace": meta["namespace"], "name": meta["name"]}
-        event = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"generateName": f"{meta['name']}.", "namespace": meta["namespace"]},
-            "involvedObject": {**about, "uid": meta["uid"], "fieldPath": f"spec.containers{{{container}}}"},
-            "reason": reason,
-            "message": message,
-            "type": "Normal",
-            "count": 1,
-            "firstTimestamp": now(),
-            "lastTimestamp": now(),
-            "source": {"component": "kubelet", "host": node},
-            "reportingComponent": "kubelet",
-            "reportingInstance": node,
-        }
-        self._plane.api.create(event)
+        node = pod["spec"]["nodeName"]
+        source = {"component": "kubelet", "host": node}
+        made = event({"apiVersion": "v1", "kind": "Pod", **pod}, reason, message, source)
+        made["involvedObject"]["fieldPath"] = f"spec.containers{{{container}}}"
+        self._plane.api.create(made | {"reportingComponent": "kubelet", "reportingInstance": node})
+
+
+def event(about: Object, reason: str, message: str, source: Mapping[str, str]) -> Object:
+    """An event about an object that happens now."""
+    meta = {key: about["metadata"][key] for key in ("name", "namespace", "uid")}
+    return raw_object(
+        "Event",
+        None,
+        meta["namespace"],
+        metadata={"generateName": f"{meta['name']}."},
+        involvedObject={"apiVersion": about["apiVersion"], "kind": about["kind"], **meta},
+        reason=reason,
+        message=message,
+        type="Normal",
+        count=1,
+        firstTimestamp=now(),
+        lastTimestamp=now(),
+        source=source,
+    )
 
 
 def now() -> str:

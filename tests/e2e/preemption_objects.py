@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from tests.controlplane.client import Object
 from tests.objects import raw_container as container
-from tests.objects import raw_pod
+from tests.objects import raw_object, raw_pod
 from tests.objects import raw_priority_class as make_class
 
 NAMESPACES: Final[Mapping[str, Mapping[str, str]]] = {"shop": {"team": "web"}, "data": {"team": "storage"}}
@@ -122,12 +122,7 @@ def make_guards() -> Sequence[tuple[Object, Object]]:
     )
     return [
         (
-            {
-                "apiVersion": "policy/v1",
-                "kind": "PodDisruptionBudget",
-                "metadata": {"name": name, "namespace": namespace},
-                "spec": {"minAvailable": 1, "selector": selector},
-            },
+            raw_object("PodDisruptionBudget", name, namespace, spec={"minAvailable": 1, "selector": selector}),
             {
                 "observedGeneration": 1,
                 "disruptionsAllowed": allowed,

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -51,45 +52,37 @@ def pods(control_plane: ControlPlane, namespace: str) -> str:
     return namespace
 
 
-def _completed(
-    control_plane: ControlPlane, kubectl_qos: Plugin, *words: str, kubeconfig: Path | None = None
-) -> tuple[list[str], str]:
-    """The answer of kubectl to a shell: candidates without explanation, and the directive."""
+def _completed(kubectl_qos: Plugin, *words: str, kubeconfig: Path | None = None) -> list[str]:
+    """The answer of kubectl to a shell: candidates without explanation; files are none of them."""
     environment = {**kubectl_qos.environment(kubeconfig), **PATIENT}
+    kubectl = partial(kubectl_qos.control_plane.kubectl, kubeconfig=kubeconfig, env=environment)
 
-    def asked() -> tuple[list[str], str]:
-        done = control_plane.kubectl("__complete", "qos", *words, kubeconfig=kubeconfig, env=environment)
+    def asked() -> list[str]:
+        done = kubectl("__complete", "qos", *words)
         *lines, directive = done.stdout.splitlines()
         assert not list(kubectl_qos.runtime.iterdir()), "a folder with a socket is left"
         assert not proxies_of(kubectl_qos.runtime), "a kubectl proxy is left"
-        return sorted(line.partition("\t")[0] for line in lines), directive
+        assert directive == NO_FILES
+        return sorted(line.partition("\t")[0] for line in lines)
 
     # If kubectl cannot connect for 10 s, a shell gets no names and no error.
     began = time.monotonic()
     found = asked()
-    return found if found[0] or time.monotonic() - began < CONNECT_SECONDS else asked()
+    return found if found or time.monotonic() - began < CONNECT_SECONDS else asked()
 
 
-def test_K_live_names(control_plane: ControlPlane, kubectl_qos: Plugin, pods: str) -> None:
-    assert _completed(control_plane, kubectl_qos, "explain", "-n", pods, "pod/") == (
-        ["pod/db-0", "pod/web-0", "pod/web-1"],
-        NO_FILES,
-    )
-    assert _completed(control_plane, kubectl_qos, "delete", "-n", pods, "pod/w") == (
-        ["pod/web-0", "pod/web-1"],
-        NO_FILES,
-    )
-    assert _completed(control_plane, kubectl_qos, "explain", "pod", f"--namespace={pods}", "d") == (["db-0"], NO_FILES)
+def test_K_live_names(kubectl_qos: Plugin, pods: str) -> None:
+    assert _completed(kubectl_qos, "explain", "-n", pods, "pod/") == ["pod/db-0", "pod/web-0", "pod/web-1"]
+    assert _completed(kubectl_qos, "delete", "-n", pods, "pod/w") == ["pod/web-0", "pod/web-1"]
+    assert _completed(kubectl_qos, "explain", "pod", f"--namespace={pods}", "d") == ["db-0"]
 
 
-def test_K_live_nodes_and_namespaces(
-    control_plane: ControlPlane, kubectl_qos: Plugin, make_node: Callable[..., Object], namespace: str
-) -> None:
+def test_K_live_nodes_and_namespaces(kubectl_qos: Plugin, make_node: Callable[..., Object], namespace: str) -> None:
     name = make_node()["metadata"]["name"]
-    assert _completed(control_plane, kubectl_qos, "node", name) == ([name], NO_FILES)
-    assert _completed(control_plane, kubectl_qos, "fence", f"node/{name}") == ([f"node/{name}"], NO_FILES)
-    assert _completed(control_plane, kubectl_qos, "explain", "--on", name) == ([name], NO_FILES)
-    assert _completed(control_plane, kubectl_qos, "explain", "-n", namespace) == ([namespace], NO_FILES)
+    assert _completed(kubectl_qos, "node", name) == [name]
+    assert _completed(kubectl_qos, "fence", f"node/{name}") == [f"node/{name}"]
+    assert _completed(kubectl_qos, "explain", "--on", name) == [name]
+    assert _completed(kubectl_qos, "explain", "-n", namespace) == [namespace]
 
 
 def test_K_contexts_and_their_namespace(
@@ -97,20 +90,14 @@ def test_K_contexts_and_their_namespace(
 ) -> None:
     contexts = {"here": {"namespace": pods}, "there": {}}
     kubeconfig = with_contexts(control_plane.admin_kubeconfig, tmp_path, contexts, "there")
-    assert _completed(control_plane, kubectl_qos, "explain", "--context", "", kubeconfig=kubeconfig) == (
-        ["here", "there"],
-        NO_FILES,
-    )
-    named = _completed(control_plane, kubectl_qos, "explain", "--context=here", "pod/db", kubeconfig=kubeconfig)
-    assert named == (["pod/db-0"], NO_FILES)
+    assert _completed(kubectl_qos, "explain", "--context", "", kubeconfig=kubeconfig) == ["here", "there"]
+    named = _completed(kubectl_qos, "explain", "--context=here", "pod/db", kubeconfig=kubeconfig)
+    assert named == ["pod/db-0"]
 
 
 def test_K_missing_right_to_list_completes_nothing(control_plane: ControlPlane, kubectl_qos: Plugin, pods: str) -> None:
     kubeconfig = control_plane.kubeconfig_for_client_certificate("no-rights")
-    assert _completed(control_plane, kubectl_qos, "explain", "-n", pods, "pod/", kubeconfig=kubeconfig) == (
-        [],
-        NO_FILES,
-    )
+    assert _completed(kubectl_qos, "explain", "-n", pods, "pod/", kubeconfig=kubeconfig) == []
 
 
 def test_K_only_names_are_sent(control_plane: ControlPlane, pods: str) -> None:

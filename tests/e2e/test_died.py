@@ -29,71 +29,33 @@ NAMESPACE: Final = "died"
 """Also what the names of nodes begin with."""
 GRADES: Final = ("Certain", "Likely", "Several", "Nothing")
 """The most certain first."""
-TRUTH: Final[Mapping[str, str]] = {
-    "preempted-held": "Preemption",
-    "preempted-gone": "Preemption",
-    "evicted-held": "ApiEviction",
-    "evicted-gone": "ApiEviction",
-    "drained-held": "ApiEviction",
-    "drained-gone": "ApiEviction",
-    "tainted-held": "TaintEviction",
-    "tainted-gone": "TaintEviction",
-    "tolerating-held": "TaintEviction",
-    "tolerating-gone": "TaintEviction",
-    "deleted-while-tolerating-held": "Deleted",
-    "deleted-while-tolerating-gone": "Deleted",
-    "tainted-after-deleted": "Deleted",
-    "again": "Application",
-    "lost-held": "TaintEviction",
-    "lost-gone": "TaintEviction",
-    "lost-after-deleted": "Deleted",
-    "lost-after-deleted-gone": "Deleted",
-    "backoff-held": "JobEnded",
-    "backoff-gone": "JobEnded",
-    "policy-held": "JobEnded",
-    "policy-gone": "JobEnded",
-    "late-held": "JobEnded",
-    "late-gone": "JobEnded",
-    "suspended-held": "JobEnded",
-    "suspended-gone": "JobEnded",
-    "removed-held": "Owner",
-    "removed-gone": "Owner",
-    "narrowed-held": "Owner",
-    "narrowed-gone": "Owner",
-    "web-scaled-held": "Owner",
-    "web-scaled-gone": "Owner",
-    "rolled-held": "Owner",
-    "rolled-gone": "Owner",
-    "abandoned-held": "Owner",
-    "abandoned-gone": "Owner",
-    "web-held": "Deleted",
-    "web-gone": "Deleted",
-    "forced-held": "ForceDeleted",
-    "forced-gone": "ForceDeleted",
-    "grown": "Deleted",
-    "db": "Deleted",
-    "roll": "Deleted",
-    "shrunk": "Owner",
-    "agent": "Deleted",
-    "moved": "Deleted",
-    "deleted-held": "Deleted",
-    "deleted-gone": "Deleted",
-    "evicted-after-deleted": "Deleted",
-    "forced": "ForceDeleted",
-    "uninitialized": "Deleted",
-    "garbage": "Owner",
-    "custom": "Owner",
-    "device-tainted": "TaintEviction",
+_ENDED_BY: Final = {
+    "Preemption": "preempted-held preempted-gone",
+    "ApiEviction": "evicted-held evicted-gone drained-held drained-gone",
+    "TaintEviction": "tainted-held tainted-gone tolerating-held tolerating-gone lost-held lost-gone device-tainted",
+    "Deleted": (
+        "deleted-while-tolerating-held deleted-while-tolerating-gone tainted-after-deleted lost-after-deleted "
+        "lost-after-deleted-gone web-held web-gone grown db roll agent moved deleted-held deleted-gone "
+        "evicted-after-deleted uninitialized"
+    ),
+    "Application": "again",
+    "JobEnded": "backoff-held backoff-gone policy-held policy-gone late-held late-gone suspended-held suspended-gone",
+    "Owner": (
+        "removed-held removed-gone narrowed-held narrowed-gone web-scaled-held web-scaled-gone rolled-held "
+        "rolled-gone abandoned-held abandoned-gone shrunk garbage custom"
+    ),
+    "ForceDeleted": "forced-held forced-gone forced",
 }
+TRUTH: Final = {key: cause for cause, keys in _ENDED_BY.items() for key in keys.split()}
 """The true cause for each pod of `tests.e2e.ways_to_end`, by its key there."""
+_CERTAIN: Final = (
+    "preempted-held preempted-gone evicted-held drained-held tainted-held tainted-gone tolerating-held "
+    "tolerating-gone lost-held backoff-held policy-held late-held suspended-held web-scaled-held "
+    "web-scaled-gone rolled-held rolled-gone shrunk"
+)
 GRADE: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("preempted-held", "preempted-gone", "evicted-held", "drained-held"), "Certain"),
-    **dict.fromkeys(("tainted-held", "tainted-gone", "tolerating-held", "tolerating-gone", "lost-held"), "Certain"),
-    **dict.fromkeys(("backoff-held", "policy-held", "late-held", "suspended-held"), "Certain"),
-    **dict.fromkeys(("web-scaled-held", "web-scaled-gone", "rolled-held", "rolled-gone", "shrunk"), "Certain"),
-    "drained-gone": "Likely",
-    "removed-held": "Likely",
-    "abandoned-held": "Likely",
+    **dict.fromkeys(_CERTAIN.split(), "Certain"),
+    **dict.fromkeys(("drained-gone", "removed-held", "abandoned-held"), "Likely"),
 }
 """The least certainty of the verdict, if the evidence allows it."""
 EARLIER: Final = frozenset({"db", "moved"})

@@ -18,6 +18,7 @@ from tests.controlplane.certificates import Authority
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.plugin import InProcess
+from tests.objects import raw_object
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -87,27 +88,18 @@ def metrics(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
 
 
 def _objects(port: int) -> list[Object]:
-    service = {"name": "metrics", "namespace": "default"}
+    local = {"type": "ExternalName", "externalName": "localhost", "ports": [{"port": port}]}
+    spec = {
+        "group": "metrics.k8s.io",
+        "version": "v1beta1",
+        "groupPriorityMinimum": 100,
+        "versionPriority": 100,
+        "insecureSkipTLSVerify": True,
+        "service": {"name": "metrics", "namespace": "default", "port": port},
+    }
     return [
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": service,
-            "spec": {"type": "ExternalName", "externalName": "localhost", "ports": [{"port": port}]},
-        },
-        {
-            "apiVersion": "apiregistration.k8s.io/v1",
-            "kind": "APIService",
-            "metadata": {"name": "v1beta1.metrics.k8s.io"},
-            "spec": {
-                "group": "metrics.k8s.io",
-                "version": "v1beta1",
-                "groupPriorityMinimum": 100,
-                "versionPriority": 100,
-                "insecureSkipTLSVerify": True,
-                "service": {**service, "port": port},
-            },
-        },
+        raw_object("Service", "metrics", "default", spec=local),
+        raw_object("APIService", "v1beta1.metrics.k8s.io", spec=spec, apiVersion="apiregistration.k8s.io/v1"),
     ]
 
 

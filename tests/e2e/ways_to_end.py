@@ -8,8 +8,8 @@ from typing import Final
 from tests.controlplane.client import Object
 from tests.e2e.deaths import KEEPS, NAMES, OLD_SECONDS, TAINT, Act, Deaths, name_of, spec_of
 from tests.e2e.kubelets import give_up
-from tests.e2e.played_kubelets import UNINITIALIZED, now
-from tests.objects import raw_priority_class, raw_workload
+from tests.e2e.played_kubelets import UNINITIALIZED, event
+from tests.objects import raw_node, raw_object, raw_priority_class, raw_workload
 from tests.waiting import wait_for
 
 DEATHS: dict[str, Act] = {}
@@ -327,27 +327,9 @@ def by_persons(deaths: Deaths) -> None:
 @_act
 def of_other_owners(deaths: Deaths) -> None:
     """Pods of objects that are no workloads of Kubernetes; config maps stand for them."""
-    made = []
-    for name in ("root", "custom"):
-        config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": deaths.namespace}}
-        made.append({**config, **deaths.plane.api.create(config)})
-    root, custom = made
-    about = {"apiVersion": "v1", "kind": "ConfigMap", "name": "custom", "namespace": deaths.namespace}
-    deaths.plane.api.create(
-        {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"generateName": "custom.", "namespace": deaths.namespace},
-            "involvedObject": {**about, "uid": custom["metadata"]["uid"]},
-            "reason": "Reconciled",
-            "message": "All is as it should be",
-            "type": "Normal",
-            "count": 1,
-            "firstTimestamp": now(),
-            "lastTimestamp": now(),
-            "source": {"component": "custom-controller"},
-        }
-    )
+    api = deaths.plane.api
+    root, custom = (api.create(raw_object("ConfigMap", name, deaths.namespace)) for name in ("root", "custom"))
+    api.create(event(custom, "Reconciled", "All is as it should be", {"component": "custom-controller"}))
     time.sleep(1)
     garbage = deaths.owned("garbage", root, controller=False)
     owned = deaths.owned("custom", custom, controller=True)
@@ -363,27 +345,14 @@ def device_tainted(deaths: Deaths) -> None:
     node = deaths.node("devices")
     api, driver = "resource.k8s.io/v1", f"{deaths.prefix}.example.com"
     selector = {"cel": {"expression": f'device.driver == "{driver}"'}}
-    device_class = {"apiVersion": api, "kind": "DeviceClass", "metadata": {"name": deaths.prefix}}
-    slice_ = {
-        "apiVersion": api,
-        "kind": "ResourceSlice",
-        "metadata": {"name": deaths.prefix},
-        "spec": {
-            "driver": driver,
-            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-            "nodeName": node,
-            "devices": [{"name": "gpu-0"}],
-        },
-    }
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    own = {"driver": driver, "pool": pool, "nodeName": node, "devices": [{"name": "gpu-0"}]}
+    slice_ = raw_object("ResourceSlice", deaths.prefix, spec=own, apiVersion=api)
     request = {"name": "gpu", "exactly": {"deviceClassName": deaths.prefix}}
-    claim = {"apiVersion": api, "kind": "ResourceClaim", "metadata": {"name": "gpu", "namespace": deaths.namespace}}
-    deaths.plane.apply(
-        [
-            {**device_class, "spec": {"selectors": [selector]}},
-            slice_,
-            {**claim, "spec": {"devices": {"requests": [request]}}},
-        ]
-    )
+    device_class = raw_object("DeviceClass", deaths.prefix, spec={"selectors": [selector]})
+    asks = {"devices": {"requests": [request]}}
+    claim = raw_object("ResourceClaim", "gpu", deaths.namespace, spec=asks, apiVersion=api)
+    deaths.plane.apply([device_class, slice_, claim])
     deaths.pods["device-tainted"] = "device-tainted"
     pod = deaths.manifest(
         "device-tainted",
@@ -394,8 +363,7 @@ def device_tainted(deaths: Deaths) -> None:
     )
     (pod,) = deaths.old([deaths.plane.api.create(pod)])
     device = {"name": "gpu-0", "taints": [{"key": TAINT, "effect": "NoExecute"}]}
-    pool = {"name": node, "generation": 2, "resourceSliceCount": 1}
-    deaths.plane.api.patch(slice_, {"spec": {"devices": [device], "pool": pool}})
+    deaths.plane.api.patch(slice_, {"spec": {"devices": [device], "pool": {**pool, "generation": 2}}})
     deaths.terminating(pod)
 
 
@@ -445,7 +413,7 @@ def collected(deaths: Deaths) -> None:
     deaths.gone(drained_before)
     deaths.kubelets.silent.add(off)
     for node in (off, on):
-        deaths.plane.api.delete({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}})
+        deaths.plane.api.delete(raw_node(node))
     deaths.gone(gone, stopped)
     wait_for(lambda: "deletionTimestamp" in (deaths.get(kept) or {})["metadata"], "garbage collection takes it")
     deaths.await_event(name_of(stopped), "Killing")
