@@ -115,6 +115,12 @@ class ApiClient:
             if error.code != http.HTTPStatus.NOT_FOUND:
                 raise
 
+    def evict(self, pod: Mapping[str, Any]) -> None:
+        """Asks for the eviction of a pod."""
+        _, _, namespace, name = _identity(pod)
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
+        self.request("POST", self.path("v1", "Pod", namespace, name, "eviction"), body)
+
     def path(
         self,
         api_version: str,

@@ -15,7 +15,7 @@ from typing import Any, Final
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.played_kubelets import STAYS, Kubelets, ended
-from tests.objects import raw_workload, unscheduled_pod
+from tests.objects import raw_owner, raw_workload, unscheduled_pod
 from tests.waiting import wait_for
 
 KEEPS: Final = "example.com/keeps"
@@ -141,10 +141,10 @@ class Deaths:
 
     def owned(self, name: str, owner: Object, *, controller: bool) -> Object:
         """A pod of another object, Terminating once it is deleted."""
-        meta = owner["metadata"]
-        reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"]}
+        meta, version = owner["metadata"], owner["apiVersion"]
         pod = self.manifest(name, stays=True, nodeName=self.quick)
-        pod["metadata"]["ownerReferences"] = [{**reference, "controller": controller}]
+        reference = raw_owner(owner["kind"], meta["name"], apiVersion=version, uid=meta["uid"], controller=controller)
+        pod["metadata"]["ownerReferences"] = [reference]
         self.pods[name] = name
         return self.old([self.plane.api.create(pod)])[0]
 
@@ -184,11 +184,7 @@ class Deaths:
     def evict(self, *pods: Object) -> None:
         """Evict pods with the eviction API."""
         for pod in pods:
-            meta = pod["metadata"]
-            body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": meta["name"]}}
-            self.plane.api.request(
-                "POST", self.plane.api.path("v1", "Pod", self.namespace, meta["name"], "eviction"), body
-            )
+            self.plane.api.evict(pod)
 
     def taint(self, node: str) -> None:
         """Taint the node by hand."""

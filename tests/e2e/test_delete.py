@@ -8,7 +8,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
@@ -24,6 +24,7 @@ from tests.controlplane.proxies import connected_proxy
 from tests.e2e.access import robot
 from tests.e2e.kubelets import Kubelet, uid_of
 from tests.e2e.plugin import InProcess, Plugin, Qos, flat
+from tests.kubectl_plugin.running import Ran
 from tests.objects import raw_node, unscheduled_pod
 from tests.waiting import wait_for
 
@@ -42,26 +43,44 @@ def kubelet(control_plane: ControlPlane) -> Iterator[Kubelet]:
 
 
 @pytest.fixture
-def delete(qos: InProcess) -> Qos:
-    """``kubectl qos delete``."""
-    return qos.also("delete")
-
-
-@pytest.fixture
 def kubectl_delete(control_plane: ControlPlane, runtime: Path) -> Plugin:
     """The same by the real kubectl."""
     return Plugin(control_plane, runtime, command="delete")
 
 
-def run_pod(control_plane: ControlPlane, kubelet: Kubelet, namespace: str, name: str = "web", **more: object) -> Object:
-    """A pod that runs."""
-    pod = unscheduled_pod(namespace, name, nodeName=kubelet.name, terminationGracePeriodSeconds=5)
-    pod["metadata"] |= more
-    made = control_plane.api.create(pod)
-    wait_for(
-        lambda: control_plane.api.get("v1", "Pod", name, namespace)["status"]["phase"] == "Running", f"{name} runs"
-    )
-    return {"apiVersion": "v1", "kind": "Pod", **made}
+class Deletions(NamedTuple):
+    """The pod ``web`` of a namespace, and its deletion."""
+
+    plane: ControlPlane
+    kubelet: Kubelet
+    delete: Qos
+    namespace: str
+
+    def __call__(self, *words: str, **how: Any) -> Ran:
+        """``kubectl qos delete pod/web``."""
+        return self.delete("pod/web", "-n", self.namespace, *words, **how)
+
+    def run(self, name: str = "web", **metadata: object) -> Object:
+        """A pod that runs."""
+        pod = unscheduled_pod(self.namespace, name, nodeName=self.kubelet.name, terminationGracePeriodSeconds=5)
+        pod["metadata"] |= metadata
+        made = self.plane.api.create(pod)
+        wait_for(lambda: self.get(name)["status"]["phase"] == "Running", f"{name} runs")
+        return made
+
+    def get(self, name: str = "web") -> Object:
+        """A pod as it is stored."""
+        return self.plane.api.get("v1", "Pod", name, self.namespace)
+
+    def uid(self) -> str:
+        """Empty if the pod does not exist."""
+        return uid_of(self.plane, self.namespace, "web")
+
+
+@pytest.fixture
+def web(control_plane: ControlPlane, kubelet: Kubelet, qos: InProcess, namespace: str) -> Deletions:
+    """By ``kubectl qos delete`` in this process."""
+    return Deletions(control_plane, kubelet, qos.also("delete"), namespace)
 
 
 def interrupted_after(run: subprocess.Popen[bytes], words: bytes) -> bytes:
@@ -74,42 +93,38 @@ def interrupted_after(run: subprocess.Popen[bytes], words: bytes) -> bytes:
     return err
 
 
-def test_F2_followed_until_it_is_gone(
-    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str
-) -> None:
-    made = run_pod(control_plane, kubelet, namespace)
-    ran = delete("pod/web", "-n", namespace)
+def test_F2_followed_until_it_is_gone(web: Deletions) -> None:
+    made = web.run()
+    ran = web()
     assert ran.code == 0, ran
-    uid = made["metadata"]["uid"]
+    uid, node = made["metadata"]["uid"], web.kubelet.name
     lines = [line.partition("UTC  ")[2] for line in ran.out.splitlines()]
     assert lines[0] == f"deleting pod/web with 5 s of grace, if its uid is still {uid}"
-    assert lines[1] == f"pod/web is deleted: the kubelet of {kubelet.name} stops it, SIGKILL after 5 s at the latest"
+    assert lines[1] == f"pod/web is deleted: the kubelet of {node} stops it, SIGKILL after 5 s at the latest"
     assert lines[-1] == "pod/web is gone"
-    assert not uid_of(control_plane, namespace, "web")
+    assert not web.uid()
 
 
 @pytest.mark.parametrize(("asked", "seconds"), [("-1", 5), ("-7", 5), ("3", 3)])
-def test_F2_the_grace_period_is_kubectls(
-    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str, asked: str, seconds: int
-) -> None:
-    for name, finish in (("ours", delete), ("kubectls", control_plane.kubectl)):
-        run_pod(control_plane, kubelet, namespace, name, finalizers=["example.com/keep"])
-        wait = "--timeout=1ms" if finish is delete else "--wait=false"
-        words = (f"pod/{name}", "-n", namespace, f"--grace-period={asked}", wait)
+def test_F2_the_grace_period_is_kubectls(web: Deletions, asked: str, seconds: int) -> None:
+    for name, finish in (("ours", web.delete), ("kubectls", web.plane.kubectl)):
+        web.run(name, finalizers=["example.com/keep"])
+        wait = "--timeout=1ms" if finish is web.delete else "--wait=false"
+        words = (f"pod/{name}", "-n", web.namespace, f"--grace-period={asked}", wait)
         # Its last delete, of a stopped pod, has a period of 0.
-        kubelet.hold()
+        web.kubelet.hold()
         try:
-            finish(*(() if finish is delete else ("delete",)), *words)
-            stored = control_plane.api.get("v1", "Pod", name, namespace)
+            finish(*(() if finish is web.delete else ("delete",)), *words)
+            stored = web.get(name)
         finally:
-            kubelet.let_go()
+            web.kubelet.let_go()
         assert stored["metadata"]["deletionGracePeriodSeconds"] == seconds
-        control_plane.api.patch(stored, {"metadata": {"finalizers": None}})
+        web.plane.api.patch(stored, {"metadata": {"finalizers": None}})
 
 
-def test_F2_a_report_for_programs(control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str) -> None:
-    made = run_pod(control_plane, kubelet, namespace)
-    ran = delete("pod", "web", "-n", namespace, "--grace-period=2", "-o", "json")
+def test_F2_a_report_for_programs(web: Deletions) -> None:
+    made = web.run()
+    ran = web.delete("pod", "web", "-n", web.namespace, "--grace-period=2", "-o", "json")
     report = json.loads(ran.out)
     assert (ran.code, report["kind"], report["outcome"]) == (0, "PodDeletion", "Done")
     assert (report["uid"], report["forced"], report["stakes"]) == (made["metadata"]["uid"], False, None)
@@ -119,102 +134,90 @@ def test_F2_a_report_for_programs(control_plane: ControlPlane, kubelet: Kubelet,
     assert "pod/web is gone" in ran.err, "steps are printed while a program waits"
 
 
-def test_F2_without_grace_it_takes_a_confirmation(
-    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str
-) -> None:
-    uid = run_pod(control_plane, kubelet, namespace)["metadata"]["uid"]
-    refused = delete("pod/web", "-n", namespace, "--grace-period=0")
+def test_F2_without_grace_it_takes_a_confirmation(web: Deletions) -> None:
+    uid = web.run()["metadata"]["uid"]
+    refused = web("--grace-period=0")
     assert (refused.code, refused.err) == (3, "")
     assert "Not deleted: to delete it without grace, add --confirm." in refused.out
-    assert uid_of(control_plane, namespace, "web") == uid
+    assert web.uid() == uid
 
-    dry = delete("pod/web", "-n", namespace, "--grace-period=0", "--dry-run=server")
+    dry = web("--grace-period=0", "--dry-run=server")
     assert dry.code == 0
     assert "dry run: the API server would do it; pod/web is unchanged" in dry.out
-    assert uid_of(control_plane, namespace, "web") == uid
+    assert web.uid() == uid
 
-    done = delete("pod/web", "-n", namespace, "--grace-period=0", "--confirm")
+    done = web("--grace-period=0", "--confirm")
     assert done.code == 0, done
     assert "Deleting it without grace, as you confirmed." in done.out
-    assert not uid_of(control_plane, namespace, "web")
+    assert not web.uid()
 
 
-def test_F2_a_dry_run_with_grace_changes_nothing(
-    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str
-) -> None:
-    run_pod(control_plane, kubelet, namespace)
-    assert delete("pod/web", "-n", namespace, "--dry-run=server").code == 0
-    assert "deletionTimestamp" not in control_plane.api.get("v1", "Pod", "web", namespace)["metadata"]
+def test_F2_a_dry_run_with_grace_changes_nothing(web: Deletions) -> None:
+    web.run()
+    assert web("--dry-run=server").code == 0
+    assert "deletionTimestamp" not in web.get()["metadata"]
 
 
-def test_F2_own_grace_of_0_is_a_force_deletion(
-    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str
-) -> None:
-    control_plane.api.create(unscheduled_pod(namespace, nodeName=kubelet.name, terminationGracePeriodSeconds=0))
-    assert delete("pod/web", "-n", namespace).code == 3
-    assert uid_of(control_plane, namespace, "web")
+def test_F2_own_grace_of_0_is_a_force_deletion(web: Deletions) -> None:
+    web.plane.api.create(unscheduled_pod(web.namespace, nodeName=web.kubelet.name, terminationGracePeriodSeconds=0))
+    assert web().code == 3
+    assert web.uid()
 
 
-def test_F2_pod_without_processes_needs_confirmation(control_plane: ControlPlane, delete: Qos, namespace: str) -> None:
-    control_plane.api.create(unscheduled_pod(namespace))
-    looked = delete("pod/web", "-n", namespace, "--grace-period=0")
+def test_F2_pod_without_processes_needs_confirmation(web: Deletions) -> None:
+    web.plane.api.create(unscheduled_pod(web.namespace))
+    looked = web("--grace-period=0")
     assert (looked.code, looked.out.splitlines()[1]) == (3, "Safe: it is on no node yet."), looked
     assert "Not deleted: to delete it without grace, add --confirm." in looked.out
-    assert uid_of(control_plane, namespace, "web")
-    ran = delete("pod/web", "-n", namespace, "--grace-period=0", "--confirm")
+    assert web.uid()
+    ran = web("--grace-period=0", "--confirm")
     assert ran.code == 0, ran
-    assert not uid_of(control_plane, namespace, "web")
+    assert not web.uid()
 
 
-def test_F2_not_gone_in_time_and_interrupted(
-    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, kubectl_delete: Plugin, namespace: str
-) -> None:
+def test_F2_not_gone_in_time_and_interrupted(web: Deletions, kubectl_delete: Plugin) -> None:
     """A pod that takes long: the deletion continues without the command."""
-    run_pod(control_plane, kubelet, namespace)
-    kubelet.hold()
+    web.run()
+    web.kubelet.hold()
     try:
-        late = delete("pod/web", "-n", namespace, "--timeout=1s")
+        late = web("--timeout=1s")
         assert late.code == 10, late
         assert "pod/web is deleted. Its object is removed once" in late.err
 
-        following = kubectl_delete.start("pod/web", "-n", namespace)
+        following = kubectl_delete.start("pod/web", "-n", web.namespace)
         err = interrupted_after(following, b"stops it")
         assert following.returncode == 130
         assert b"pod/web is deleted. Its object is removed once" in err
         assert b"Traceback" not in err
     finally:
-        kubelet.let_go()
-    wait_for(lambda: not uid_of(control_plane, namespace, "web"), "it goes")
+        web.kubelet.let_go()
+    wait_for(lambda: not web.uid(), "it goes")
 
 
-def test_F2_finalizers_are_shown(
-    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, kubectl_delete: Plugin, namespace: str
-) -> None:
-    pod = run_pod(control_plane, kubelet, namespace, finalizers=["example.com/keeps"])
+def test_F2_finalizers_are_shown(web: Deletions, kubectl_delete: Plugin) -> None:
+    pod = web.run(finalizers=["example.com/keeps"])
     words = "nothing of pod/web runs any more; finalizer example.com/keeps keeps the object"
     # Follow until the kubelet has stopped it, then once more until the same line is printed.
-    interrupted_after(kubectl_delete.start("pod/web", "-n", namespace), words.encode())
-    ran = delete("pod/web", "-n", namespace, "--timeout=1s")
+    interrupted_after(kubectl_delete.start("pod/web", "-n", web.namespace), words.encode())
+    ran = web("--timeout=1s")
     assert ran.code == 10, ran
     assert words in ran.out
-    control_plane.api.patch(pod, {"metadata": {"finalizers": None}})
+    web.plane.api.patch(pod, {"metadata": {"finalizers": None}})
 
 
-def test_F2_missing_right_to_delete_changes_nothing(
-    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str
-) -> None:
-    run_pod(control_plane, kubelet, namespace)
-    user = robot(control_plane, namespace)
-    ran = delete("pod/web", "-n", namespace, kubeconfig=user)
+def test_F2_missing_right_to_delete_changes_nothing(web: Deletions) -> None:
+    web.run()
+    user = robot(web.plane, web.namespace)
+    ran = web(kubeconfig=user)
     assert ran.code == 4, ran
-    assert ran.err.startswith(f"error: you may not delete pods in namespace {namespace}")
+    assert ran.err.startswith(f"error: you may not delete pods in namespace {web.namespace}")
     assert ran.err.endswith("Nothing was changed.\n")
-    report = json.loads(delete("pod/web", "-n", namespace, "-o", "json", kubeconfig=user).out)
+    report = json.loads(web("-o", "json", kubeconfig=user).out)
     assert (report["outcome"], report["refusal"]["by"]) == ("Refused", "Rights")
-    assert delete("pod/none", "-n", namespace, kubeconfig=user).code == 8
-    looked = delete("pod/web", "-n", namespace, "--grace-period=0", kubeconfig=user)
+    assert web.delete("pod/none", "-n", web.namespace, kubeconfig=user).code == 8
+    looked = web("--grace-period=0", kubeconfig=user)
     assert looked.code == 4, looked
-    said = f"Not deleted, and --confirm does not help: you may not delete pods in namespace {namespace}"
+    said = f"Not deleted, and --confirm does not help: you may not delete pods in namespace {web.namespace}"
     assert said in flat(looked.out)
     assert "kubectl qos delete" not in looked.out
 
@@ -280,21 +283,19 @@ def test_F6_rights_are_asked(control_plane: ControlPlane, namespace: str, monkey
         assert not writer.may("patch", NODES, "node").allowed
 
 
-def test_F2_text_of_the_cluster_is_escaped(
-    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str
-) -> None:
+def test_F2_text_of_the_cluster_is_escaped(web: Deletions) -> None:
     """A container's termination message is untrusted text."""
-    pod = run_pod(control_plane, kubelet, namespace)
-    kubelet.hold()
+    pod = web.run()
+    web.kubelet.hold()
     try:
-        control_plane.api.delete(pod)
+        web.plane.api.delete(pod)
         ended = {"exitCode": 1, "reason": "\x1b[31mred\u202e", "startedAt": None, "finishedAt": None}
         status = [{"name": "app", "image": "x", "imageID": "x", "ready": False, "restartCount": 0}]
         status[0]["state"] = {"terminated": ended}
-        control_plane.set_pod_status(pod, {"containerStatuses": status})
-        ran = delete("pod/web", "-n", namespace, "--timeout=1s")
+        web.plane.set_pod_status(pod, {"containerStatuses": status})
+        ran = web("--timeout=1s")
     finally:
-        kubelet.let_go()
+        web.kubelet.let_go()
     assert "\x1b" not in ran.out
     assert "\u202e" not in ran.out
     assert "pod/web was already marked for deletion" in flat(ran.out)

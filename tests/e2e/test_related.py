@@ -59,10 +59,8 @@ def test_budget_quota_and_class_of_a_deployment(space: Space) -> None:
 
     page = space.json("pdb/b")
     (says,) = {pod["refused"] for pod in page["pods"]}
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pods[0]["metadata"]["name"]}}
-    path = api.path("v1", "Pod", space.name, pods[0]["metadata"]["name"], "eviction")
     with pytest.raises(ApiError) as error:
-        api.request("POST", path, eviction)
+        api.evict(pods[0])
     assert says in [cause["message"] for cause in error.value.details["causes"]]
     # Its Deployment wants a third pod, which the quota rejects.
     assert page["verdict"]["text"].startswith("1 of 3 pods is not made yet. Lets no pod be evicted now: 2 healthy")
@@ -105,9 +103,7 @@ def test_budget_of_a_pod_without_a_controller_lets_none_go(space: Space) -> None
     wait_for(lambda: "1 healthy" in space.text("pdb/b"), "the budget has counted")
     page = space.json("pdb/b")
     assert (page["verdict"]["code"], page["standing"]["risk"]) == ("BudgetBlocksAlways", "Uncounted")
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web"}}
-    path = api.path("v1", "Pod", space.name, "web", "eviction")
-    assert "disruption budget" in refused(lambda: api.request("POST", path, eviction))
+    assert "disruption budget" in refused(lambda: api.evict(pod))
 
 
 def test_claim_that_waits_for_a_pod_then_for_its_provisioner(space: Space) -> None:

@@ -22,6 +22,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
 from tests.e2e.kubelets import UNREACHABLE, give_up, ready_condition
 from tests.e2e.plugin import InProcess, KeptConnection, Qos
+from tests.e2e.space import Space
 from tests.objects import NOWHERE, raw_container, raw_object, raw_pod, raw_workload, unscheduled_pod
 from tests.waiting import wait_for
 
@@ -117,49 +118,44 @@ def deleted_at(pod: Mapping[str, Any]) -> float:
     return instant(meta["deletionTimestamp"]) - float(meta["deletionGracePeriodSeconds"])
 
 
-def test_T5_grace_period_matches_the_timeline(
-    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
-) -> None:
-    node, api = make_node()["metadata"]["name"], control_plane.api
+def test_T5_grace_period_matches_the_timeline(space: Space) -> None:
+    node, api = space.node(), space.plane.api
     graces = {f"{way}-{grace}": grace for way in ("delete", "drain") for grace in (0, 1, 45)}
     for name, grace in graces.items():
-        manifest = unscheduled_pod(namespace, name, nodeName=node, terminationGracePeriodSeconds=grace)
-        started(control_plane, api.create(manifest))
+        manifest = unscheduled_pod(space.name, name, nodeName=node, terminationGracePeriodSeconds=grace)
+        started(space.plane, api.create(manifest))
     said = {
         name: entry
         for way in ("delete", "drain")
-        for name, entry in timelines(qos, namespace, way).items()
+        for name, entry in timelines(space.qos, space.name, way).items()
         if name.startswith(way)
     }
     assert {name: entry["graceSeconds"] for name, entry in said.items()} == graces
 
     for name in graces:
         if name.startswith("delete"):
-            api.delete(raw_pod(name, namespace))
+            api.delete(raw_pod(name, space.name))
             continue
-        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
-        api.request("POST", api.path("v1", "Pod", namespace, name, "eviction"), eviction)
+        api.evict(raw_pod(name, space.name))
 
-    left = {pod["metadata"]["name"]: pod for pod in api.list_items("v1", "Pod", namespace)}
+    left = {pod["metadata"]["name"]: pod for pod in api.list_items("v1", "Pod", space.name)}
     # A pod with grace 0 is deleted at once, and its processes have 2 s.
     assert set(left) == {name for name, entry in said.items() if span(entry, "ObjectGone") != (0, 0)}
     assert {name: pod["metadata"]["deletionGracePeriodSeconds"] for name, pod in left.items()} == {
         name: grace for name, grace in graces.items() if grace
     }
-    after = timelines(qos, namespace, "delete")
+    after = timelines(space.qos, space.name, "delete")
     for name, pod in left.items():
         assert after[name]["standing"] == "UnderWay"
         assert instant(after[name]["began"]) == deleted_at(pod)
         assert span(after[name], "SIGKILL") == span(said[name], "SIGKILL")
 
 
-def test_T5_deleted_pod_is_replaced_on_time(
-    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
-) -> None:
-    node = make_node()["metadata"]["name"]
-    make_owners(control_plane, namespace)
-    pods = {name: run_on(control_plane, namespace, name, node) for name in OWNERS}
-    by_pod = timelines(qos, namespace, "delete")
+def test_T5_deleted_pod_is_replaced_on_time(space: Space) -> None:
+    node = space.node()
+    make_owners(space.plane, space.name)
+    pods = {name: run_on(space.plane, space.name, name, node) for name in OWNERS}
+    by_pod = timelines(space.qos, space.name, "delete")
     said = {name: by_pod[pod["metadata"]["name"]] for name, pod in pods.items()}
     assert span(said["replicaset"], "Replaced") == (0, 0)
     assert span(said["statefulset"], "Replaced") == span(said["statefulset"], "ObjectGone") == (0, 32)
@@ -167,61 +163,53 @@ def test_T5_deleted_pod_is_replaced_on_time(
     assert span(said["job-failed"], "Replaced") == (BACK_OFF, 30 + BACK_OFF)
 
     for pod in pods.values():
-        control_plane.api.delete(pod)
+        space.plane.api.delete(pod)
 
     # The old ones remain: only their kubelet could end them.
     for name, reached in (("replicaset", 0), ("job", BACK_OFF)):
-        new = another(control_plane, namespace, name, pods[name])
-        old = control_plane.api.get("v1", "Pod", pods[name]["metadata"]["name"], namespace)
+        new = another(space.plane, space.name, name, pods[name])
+        old = space.plane.api.get("v1", "Pod", pods[name]["metadata"]["name"], space.name)
         assert instant(new["metadata"]["creationTimestamp"]) - deleted_at(old) >= reached - 1
     # Ten seconds after the others: these two wait for the end itself.
-    assert not others(control_plane, namespace, "statefulset", pods["statefulset"])
-    assert not others(control_plane, namespace, "job-failed", pods["job-failed"])
+    assert not others(space.plane, space.name, "statefulset", pods["statefulset"])
+    assert not others(space.plane, space.name, "job-failed", pods["job-failed"])
 
     stateful = pods["statefulset"]
-    control_plane.api.delete(stateful, grace_period_seconds=0)
-    assert another(control_plane, namespace, "statefulset", stateful)["metadata"]["name"] == "statefulset-0"
+    space.plane.api.delete(stateful, grace_period_seconds=0)
+    assert another(space.plane, space.name, "statefulset", stateful)["metadata"]["name"] == "statefulset-0"
 
 
-def test_T5_evicted_pod_is_replaced_on_time(
-    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
-) -> None:
-    node = make_node()["metadata"]["name"]
-    make_owners(control_plane, namespace)
-    pods = {name: run_on(control_plane, namespace, name, node) for name in ("replicaset", "statefulset")}
-    by_pod = timelines(qos, namespace, "evict-hard")
+def test_T5_evicted_pod_is_replaced_on_time(space: Space) -> None:
+    node = space.node()
+    make_owners(space.plane, space.name)
+    pods = {name: run_on(space.plane, space.name, name, node) for name in ("replicaset", "statefulset")}
+    by_pod = timelines(space.qos, space.name, "evict-hard")
     for name, pod in pods.items():
         said = by_pod[pod["metadata"]["name"]]
         stays = span(said, "ObjectGone") == (None, None)
         assert stays is (name == "replicaset")
         assert span(said, "Replaced") == span(said, "Failed")
 
-        control_plane.set_pod_status(pod, {"phase": "Failed", "reason": "Evicted"})
+        space.plane.set_pod_status(pod, {"phase": "Failed", "reason": "Evicted"})
 
-        another(control_plane, namespace, name, pod)
-        uids = {entry["metadata"]["uid"] for entry in pods_of(control_plane, namespace, name)}
+        another(space.plane, space.name, name, pod)
+        uids = {entry["metadata"]["uid"] for entry in pods_of(space.plane, space.name, name)}
         assert (pod["metadata"]["uid"] in uids) is stays
 
 
-def test_T5_missing_rights_leave_unknown_times(
-    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
-) -> None:
-    started(
-        control_plane, control_plane.api.create(unscheduled_pod(namespace, nodeName=make_node()["metadata"]["name"]))
-    )
-    kubeconfig = robot(control_plane, namespace, {"pods": ["get"]})
-    text = qos.text("pod/web", "-n", namespace, "--timeline", kubeconfig=kubeconfig, code=11)
+def test_T5_missing_rights_leave_unknown_times(space: Space) -> None:
+    started(space.plane, space.pod(nodeName=space.node()))
+    kubeconfig = robot(space.plane, space.name, {"pods": ["get"]})
+    text = space.text("pod/web", "--timeline", kubeconfig=kubeconfig, code=11)
     assert "Deleted now: SIGTERM at once, SIGKILL at 30 s, object gone by 32 s" in text
     assert "whether a PodDisruptionBudget refuses a drain" in text
     assert "the kubelet's configuration is unknown: its defaults are assumed" in text
 
 
-def test_T5_lost_node_matches_the_timeline(
-    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
-) -> None:
-    make_node()
-    with Heartbeat(control_plane, f"lost-{namespace}") as lost:
-        assert_lost_as_predicted(control_plane, qos, namespace, lost, lambda: give_up(control_plane, lost.name))
+def test_T5_lost_node_matches_the_timeline(space: Space) -> None:
+    space.make_node()
+    with Heartbeat(space.plane, f"lost-{space.name}") as lost:
+        assert_lost_as_predicted(space.plane, space.qos, space.name, lost, lambda: give_up(space.plane, lost.name))
 
 
 @pytest.mark.long("test_T5_lost_node_matches_the_timeline, where the test writes that the node is given up")

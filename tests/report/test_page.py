@@ -230,7 +230,7 @@ def hostile_cluster(path: Path) -> Path:
         conditions=[raw_condition("Ready")],
     )
     owner = {"apiVersion": "apps/v1", "kind": HOSTILE, "name": HOSTILE, "uid": "u", "controller": True}
-    spec = {"nodeName": HOSTILE, "priority": 5, "priorityClassName": HOSTILE}
+    spec: dict[str, Any] = {"nodeName": HOSTILE, "priority": 5, "priorityClassName": HOSTILE}
     pods = [
         raw_pod(
             name,
@@ -244,7 +244,7 @@ def hostile_cluster(path: Path) -> Path:
         for number, name in enumerate((HOSTILE, long))
     ]
     healthy = {"currentHealthy": 1, "desiredHealthy": 2}
-    selects = {"selector": {"matchLabels": {}}}
+    selects: dict[str, Any] = {"selector": {"matchLabels": {}}}
     budget = raw_object("PodDisruptionBudget", HOSTILE, HOSTILE, spec=selects, status=healthy)
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, *pods, budget]}), encoding="utf-8")
     return path

@@ -11,9 +11,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-Object = dict[str, Any]
+from tests.controlplane.client import Object
+from tests.objects import raw_container, raw_object, raw_owner, raw_pod, raw_priority_class
 
 ASKED: Final = "asked"
 ASKED_NAMESPACE: Final = "team-00"
@@ -51,15 +52,7 @@ def namespace_of(app: int) -> str:
 
 def priority_classes() -> list[Object]:
     """The classes that pods name."""
-    return [
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": "front"},
-            "value": 1000,
-            "description": "answers people",
-        }
-    ]
+    return [raw_priority_class("front", 1000, description="answers people")]
 
 
 def deployments(size: Size) -> Iterator[Object]:
@@ -69,21 +62,12 @@ def deployments(size: Size) -> Iterator[Object]:
         labels = {"app": name, "team": namespace}
         template = {"metadata": {"labels": labels}, "spec": _spec(app)}
         spec = {"replicas": max(1, size.pods // _APPS), "selector": {"matchLabels": labels}, "template": template}
-        metadata = {"name": name, "namespace": namespace}
-        yield {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
-        yield {
-            "apiVersion": "apps/v1",
-            "kind": "ReplicaSet",
-            "metadata": {
-                "name": _replica_set(app),
-                "namespace": namespace,
-                "labels": {**labels, "pod-template-hash": _hash(app)},
-            },
-            "spec": spec,
-        }
+        yield raw_object("Deployment", name, namespace, spec=spec)
+        hashed = {"labels": {**labels, "pod-template-hash": _hash(app)}}
+        yield raw_object("ReplicaSet", _replica_set(app), namespace, metadata=hashed, spec=spec)
         if app % 5 == 0:
             budget = {"maxUnavailable": "25%", "selector": {"matchLabels": labels}}
-            yield {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": budget}
+            yield raw_object("PodDisruptionBudget", name, namespace, spec=budget)
 
 
 def node_name(number: int) -> str:
@@ -166,23 +150,14 @@ def pod_name(number: int) -> str:
 def pod(number: int, size: Size) -> Object:
     """A bound pod as its ReplicaSet made it."""
     app = number % _APPS
-    name, replica_set = f"app-{app}", _replica_set(app)
+    name, replica_set, uid = f"app-{app}", _replica_set(app), f"00000000-0000-4000-8000-{app:012x}"
     metadata = {
         "name": pod_name(number),
         "generateName": f"{replica_set}-",
         "namespace": namespace_of(app),
         "labels": {"app": name, "team": namespace_of(app), "pod-template-hash": _hash(app)},
         "annotations": {"prometheus.io/scrape": "true"},
-        "ownerReferences": [
-            {
-                "apiVersion": "apps/v1",
-                "kind": "ReplicaSet",
-                "name": replica_set,
-                "uid": f"00000000-0000-4000-8000-{app:012x}",
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ],
+        "ownerReferences": [raw_owner("ReplicaSet", replica_set, uid=uid, blockOwnerDeletion=True)],
     }
     spec = {**_spec(app), "nodeName": node_name(_node_of(number, size))}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
@@ -230,31 +205,16 @@ def pod_status(number: int, size: Size) -> Object:
 
 def asked_pod() -> Object:
     """The target pod, which waits for a node."""
-    return {**wanted_pod(ASKED), "metadata": {"name": ASKED, "namespace": ASKED_NAMESPACE, "labels": {"app": ASKED}}}
+    return wanted_pod(ASKED)
 
 
 def wanted_pod(app: str = "wanted") -> Object:
     """A pod to come, with hard spread over zones and soft spread over nodes, kept apart from its like."""
-    selector = {"matchLabels": {"app": app}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": app, "namespace": ASKED_NAMESPACE, "labels": {"app": app}},
-        "spec": {
-            "containers": [
-                {
-                    "name": "app",
-                    "image": _image(1),
-                    "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "128Mi"}},
-                }
-            ],
-            "affinity": _apart(app),
-            "topologySpreadConstraints": [
-                {**_spread(ZONE, "DoNotSchedule"), "labelSelector": selector},
-                {**_spread(HOST, "ScheduleAnyway"), "labelSelector": selector},
-            ],
-        },
-    }
+    selector = {"labelSelector": {"matchLabels": {"app": app}}}
+    main = raw_container("app", {"cpu": "100m", "memory": "128Mi"}, {"memory": "128Mi"}, image=_image(1))
+    spread = [_spread(ZONE, "DoNotSchedule") | selector, _spread(HOST, "ScheduleAnyway") | selector]
+    spec: Object = {"affinity": _apart(app), "topologySpreadConstraints": spread, "containers": [main]}
+    return raw_pod(app, ASKED_NAMESPACE, labels={"app": app}, **spec)
 
 
 def _spec(app: int) -> Object:

@@ -98,9 +98,7 @@ def _ended_after_all(made: Made) -> bool:
 
 
 def _evict(made: Made) -> None:
-    name = made.last["metadata"]["name"]
-    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": made.namespace}}
-    made.api.request("POST", made.api.path("v1", "Pod", made.namespace, name, "eviction"), body)
+    made.api.evict(made.last)
 
 
 def _slow_deletions() -> list[Scenario]:
