@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +46,8 @@ STORY: Final = re.compile(r"(<!-- story: (\w+) -->\n```\n)(.*?)(```\n)", re.DOTA
 LOST: Final = ("node-1", "node-2", "node-3")
 """Nodes that fall silent, each in its own zone, so that the states of others do not delay its evictions."""
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+Kubelets = dict[str, Kubelet]
+"""By the names of their nodes."""
 PATIENCE: Final = 120
 """Seconds until a test's parallel processes have ended."""
 
@@ -65,14 +67,14 @@ def plane(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="module")
-def kubelets(plane: ControlPlane) -> Iterator[dict[str, Kubelet]]:
+def kubelets(plane: ControlPlane) -> Iterator[Kubelets]:
     """Three nodes that are lost, and one that stays."""
     with ExitStack() as stack:
         yield {name: stack.enter_context(Kubelet(plane, name, zone=f"zone-{name}")) for name in (*LOST, "node-4")}
 
 
 @pytest.fixture(autouse=True)
-def as_before(plane: ControlPlane, kubelets: dict[str, Kubelet]) -> Iterator[None]:
+def as_before(plane: ControlPlane, kubelets: Kubelets) -> Iterator[None]:
     """Make all nodes answer and empty before the next test."""
     yield
     for kubelet in kubelets.values():
@@ -200,12 +202,12 @@ def take_back(plane: ControlPlane, kubelet: Kubelet) -> None:
     if OUT_OF_SERVICE in taints(plane, kubelet.name):
         node = plane.api.get("v1", "Node", kubelet.name)
         left = [taint for taint in node["spec"]["taints"] if taint["key"] != OUT_OF_SERVICE]
-        plane.api.patch({"apiVersion": "v1", "kind": "Node", **node}, {"spec": {"taints": left}})
+        plane.api.patch(node, {"spec": {"taints": left}})
     wait_for(lambda: not taints(plane, kubelet.name), f"{kubelet.name} has no taints")
 
 
 @pytest.fixture
-def silent(plane: ControlPlane, kubelets: dict[str, Kubelet]) -> str:
+def silent(plane: ControlPlane, kubelets: Kubelets) -> str:
     """A node that does not answer, and is not fenced."""
     lose(plane, kubelets["node-2"])
     return "node-2"
@@ -241,9 +243,7 @@ def timeless(text: str) -> str:
     return re.sub(r"(TIME tainting [^,]*, if it has not changed since REVISION )\1+", r"\1", text)
 
 
-def test_F8_post_mortem_of_a_node_that_went_silent(
-    plane: ControlPlane, kubelets: dict[str, Kubelet], qos: Command
-) -> None:
+def test_F8_post_mortem_of_a_node_that_went_silent(plane: ControlPlane, kubelets: Kubelets, qos: Command) -> None:
     """One database, one disk, one machine that loses its network."""
     scene = PostMortem(qos)
     stateful_set(plane, "db", "node-1", volume=True)
@@ -325,9 +325,7 @@ def _write_down(scenes: dict[str, str]) -> None:
     check(PAGE, STORY.sub(lambda found: f"{found[1]}{scenes[found[2]]}{found[4]}", page))
 
 
-def test_F8_plain_force_starts_a_second_ours_does_not(
-    plane: ControlPlane, kubelets: dict[str, Kubelet], qos: Command
-) -> None:
+def test_F8_plain_force_starts_a_second_ours_does_not(plane: ControlPlane, kubelets: Kubelets, qos: Command) -> None:
     """The plain command makes two pods of one StatefulSet name at once."""
     stateful_set(plane, "cache", "node-3")
     lose(plane, kubelets["node-3"])
@@ -348,7 +346,7 @@ def volumes_attached(plane: ControlPlane, node: str) -> list[str]:
 
 @pytest.mark.parametrize(("source", "deleted"), [("iscsi", False), ("iscsi", True), ("fc", True)])
 def test_F6_fence_waits_for_volumes_without_a_volume_attachment(
-    plane: ControlPlane, kubelets: dict[str, Kubelet], qos: Command, source: str, deleted: bool
+    plane: ControlPlane, kubelets: Kubelets, qos: Command, source: str, deleted: bool
 ) -> None:
     """The attach/detach controller keeps iSCSI and FC volumes in the status of the Node until the taint is there."""
     disk = f"{source}-left" if deleted else source
@@ -474,9 +472,7 @@ def test_F8_api_server_cut_from_etcd_while_fencing(
     assert OUT_OF_SERVICE not in taints(plane, silent)
 
 
-def test_F8_api_server_cut_from_etcd_while_deleting(
-    plane: ControlPlane, kubelets: dict[str, Kubelet], qos: Command
-) -> None:
+def test_F8_api_server_cut_from_etcd_while_deleting(plane: ControlPlane, kubelets: Kubelets, qos: Command) -> None:
     """The API server loses its store during a deletion: that one is followed to its end, and no other begins."""
     stuck = _bound(plane, "kept", "node-4", finalizers=["example.com/keeps"])
     kubelets["node-4"].hold()
@@ -488,7 +484,7 @@ def test_F8_api_server_cut_from_etcd_while_deleting(
 
     run = wait_for(followed, "it is being deleted")
     deletion = pods(plane, "kept")["metadata"]["deletionTimestamp"]
-    with _stopped(plane.pids["etcd"]):
+    with plane.paused("etcd"):
         cut = qos("delete", "pod/kept", "-n", "shop", "--grace-period=1", "--request-timeout=2s")
         assert _has_printed(run, b"no answer for the moment")
     wait_for(lambda: _answers(plane), "the API server answers")
@@ -594,16 +590,6 @@ def _program(folder: Path, body: str) -> str:
     return shlex.join([sys.executable, str(script)])
 
 
-@contextmanager
-def _stopped(pid: int) -> Iterator[None]:
-    """A process that is stopped meanwhile."""
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
-
-
 def _has_printed(run: subprocess.Popen[bytes], words: bytes) -> bool:
     """Waits until a run has written a line with these words; False when it has ended without."""
     assert run.stdout
@@ -623,8 +609,7 @@ def _bound(plane: ControlPlane, name: str, node: str, *, finalizers: Sequence[st
     pod = unscheduled_pod("shop", name, nodeName=node)
     pod["metadata"]["finalizers"] = list(finalizers)
     # Otherwise it would be marked for deletion: the taint is tolerated for 2 s.
-    made = plane.api.create(pod)
-    return {"apiVersion": "v1", "kind": "Pod", **made}
+    return plane.api.create(pod)
 
 
 def _viewer(plane: ControlPlane) -> Path:
