@@ -168,11 +168,11 @@ def test_name_is_no_path(qos: Qos, pods: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("namespace", ["other/pods", "other%2fpods", ".", ".."])
-def test_namespace_is_no_path(space: Space) -> None:
-    ran = space.qos("pod/web", "-n", space.name)
+def test_namespace_is_no_path(qos: Qos, namespace: str) -> None:
+    ran = qos("pod/web", "-n", namespace)
 
     assert (ran.code, ran.out) == (3, "")
-    assert ran.err.startswith(f'error: pods "web" not found in space.name {space.name}')
+    assert ran.err.startswith(f'error: pods "web" not found in namespace {namespace}')
 
 
 # A node's page
