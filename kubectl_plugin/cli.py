@@ -112,11 +112,11 @@ def source_of(cluster: ClusterOptions, err: IO[str]) -> Iterator[Source]:
         ManifestError: the snapshot cannot be read.
         Unreachable: there is neither kubectl nor a configuration.
     """
-    from kubectl_plugin.connection import connect
-
     if not cluster.live:
         yield _offline_source(cluster, err)
         return
+    from kubectl_plugin.connection import connect
+
     connection = connect(cluster)
     try:
         live = _live_source(connection, err)

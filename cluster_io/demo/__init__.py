@@ -7,7 +7,7 @@ from tables of workloads, nodes and states.
 
 from __future__ import annotations
 
-from importlib.resources import files
+from pkgutil import get_data
 from typing import Any, Final
 
 import msgspec
@@ -31,4 +31,4 @@ def demo_kubelets() -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def _read(name: str) -> Any:
-    return msgspec.json.decode(files(__package__).joinpath(name).read_bytes())
+    return msgspec.json.decode(get_data(__package__, name) or b"")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
+from pkgutil import get_data
 from typing import Final
 
 from msgspec import Struct
@@ -84,4 +84,4 @@ def _unquote(code: str) -> str:
     return code[3:-3] if code.startswith("`` ") else code[1:-1]
 
 
-CATALOGUE, CODES = parse(files(__package__).joinpath("glossary.md").read_text(encoding="utf-8"))
+CATALOGUE, CODES = parse((get_data(__package__, "glossary.md") or b"").decode())
