@@ -196,21 +196,6 @@ def on(node: Mapping[str, Any]) -> Mapping[str, str]:
     return {"kubernetes.io/hostname": node["metadata"]["name"]}
 
 
-def raw_object(
-    kind: str,
-    name: str,
-    namespace: str | None = None,
-    *,
-    api_version: str = "v1",
-    metadata: Mapping[str, Any] | None = None,
-    status: Mapping[str, Any] | None = None,
-    **spec: Any,
-) -> Object:
-    """An object of any kind, such as a Namespace, Service, claim, volume or Lease; ``spec`` has its fields."""
-    own = {"name": name, "namespace": namespace, **(metadata or {})}
-    return _object(kind, own, spec, status, api_version=api_version)
-
-
 def raw_webhook(name: str, client: Mapping[str, str], reviewed: Mapping[str, Sequence[str]], **more: Any) -> Object:
     """A webhook of a configuration.
 
@@ -231,7 +216,7 @@ def raw_webhook(name: str, client: Mapping[str, str], reviewed: Mapping[str, Seq
 
 def raw_webhook_configuration(name: str, *webhooks: Mapping[str, Any], kind: str = "Mutating") -> Object:
     """A MutatingWebhookConfiguration, or one of another kind."""
-    made = raw_object(f"{kind}WebhookConfiguration", name, api_version="admissionregistration.k8s.io/v1")
+    made = raw_object(f"{kind}WebhookConfiguration", name, apiVersion="admissionregistration.k8s.io/v1")
     return {**made, "webhooks": _copy(webhooks)}
 
 

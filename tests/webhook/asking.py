@@ -83,7 +83,7 @@ class Asked:
         """Make a ResourceQuota of pods of a class, named after it, and wait until it has counted."""
         scope = {"scopeName": "PriorityClass", "operator": "In", "values": [class_name]}
         selected: Object = {"hard": {"pods": str(pods)}, "scopeSelector": {"matchExpressions": [scope]}}
-        self.control_plane.api.create(raw_object("ResourceQuota", class_name, namespace, **selected))
+        self.control_plane.api.create(raw_object("ResourceQuota", class_name, namespace, spec={**selected}))
         wait_for(lambda: self.used(namespace, class_name) == "0", "the quota counts")
 
     def refuses_more(self, namespace: str, class_name: str) -> bool:
@@ -173,7 +173,7 @@ def path_of(kind: str) -> str:
 
 def make_service(namespace: str, app: str = "web") -> Object:
     """A Service of the pods labelled app=web."""
-    return raw_object("Service", app, namespace, selector={"app": app}, ports=[{"port": 80}])
+    return raw_object("Service", app, namespace, spec={"selector": {"app": app}, "ports": [{"port": 80}]})
 
 
 def with_labels(constraint: Object, labels: Mapping[str, str]) -> Object:

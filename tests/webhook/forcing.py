@@ -88,7 +88,7 @@ class People:
                 line = ["delete", "--raw", f"{pods}?gracePeriodSeconds=0{query}"]
             case "eviction":
                 line = ["create", "--raw", f"{pods}/{name}/eviction?{query.lstrip('&')}", "-f", "-"]
-                eviction = raw_object("Eviction", name, namespace, api_version="policy/v1")
+                eviction = raw_object("Eviction", name, namespace, apiVersion="policy/v1")
                 body = {**eviction, "deleteOptions": {"gracePeriodSeconds": 0}}
             case "drain":
                 line = ["drain", node, "--grace-period=0", "--force", "--timeout=45s", *flags]

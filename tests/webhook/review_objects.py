@@ -145,7 +145,7 @@ def _change_review(
 
 def eviction_review(name: str, namespace: str, options: Object | None, *, user: str = "jane") -> bytes:
     """The review of an eviction, which does not contain the pod."""
-    eviction = raw_object("Eviction", name, namespace, api_version="policy/v1")
+    eviction = raw_object("Eviction", name, namespace, apiVersion="policy/v1")
     kind, (_, resource) = {"group": "policy", "version": "v1", "kind": "Eviction"}, _named("Pod")
     obj = eviction if options is None else eviction | {"deleteOptions": options}
     below = {"subResource": "eviction"}

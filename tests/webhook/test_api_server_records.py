@@ -140,7 +140,7 @@ def test_audit_log_names_rule_and_mode_of_a_refusal(world: World) -> None:
     text = "force-deletion: options.gracePeriodSeconds (mode deny)"
     assert world.recorded("delete", "pods", "audited") == {"force-delete.kubectl-qos.io/refused": text}
     eviction = {
-        **raw_object("Eviction", "audited", "shop", api_version="policy/v1"),
+        **raw_object("Eviction", "audited", "shop", apiVersion="policy/v1"),
         "deleteOptions": {"gracePeriodSeconds": 0},
     }
     path = "/api/v1/namespaces/shop/pods/audited/eviction"

@@ -177,9 +177,9 @@ def test_F1_pod_of_a_workload(story: Story, namespace: str, own_node: str, kind:
 def test_F4_read_write_once_on_nfs(story: Story, namespace: str, own_node: str) -> None:
     both: Object = {"accessModes": ["ReadWriteOnce"], "storageClassName": ""}
     source: Object = {"nfs": {"server": "nas.example.com", "path": "/data"}, "capacity": {"storage": "1Gi"}}
-    volume = raw_object("PersistentVolume", namespace, **both, **source)
+    volume = raw_object("PersistentVolume", namespace, spec={**both, **source})
     needed: Object = {"volumeName": namespace, "resources": {"requests": {"storage": "1Gi"}}}
-    story.control_plane.apply([volume, raw_object("PersistentVolumeClaim", "data", namespace, **both, **needed)])
+    story.control_plane.apply([volume, raw_object("PersistentVolumeClaim", "data", namespace, spec={**both, **needed})])
     mounted = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
     story.run("StatefulSet", "db", namespace, volumes=[mounted])
     guard = "nothing keeps a second writer off volume data (claim data, NFS, ReadWriteOnce)"

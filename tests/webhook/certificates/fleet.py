@@ -296,7 +296,7 @@ class Fleet:
         self.api.delete(self._named("Lease", "coordination.k8s.io/v1"))
 
     def _named(self, kind: str, api_version: str = "v1") -> Object:
-        return raw_object(kind, self.name, self.release_namespace, api_version=api_version)
+        return raw_object(kind, self.name, self.release_namespace, apiVersion=api_version)
 
     def configurations(self) -> list[Object]:
         """Both webhook configurations."""

@@ -51,7 +51,7 @@ class Candidates:
     def write(self, **spec: Any) -> None:
         """Write the Lease as another holder would."""
         metadata = {"labels": {"team": "platform"}}
-        lease = raw_object("Lease", "tls", self.namespace, api_version=COORDINATION, metadata=metadata)
+        lease = raw_object("Lease", "tls", self.namespace, apiVersion=COORDINATION, metadata=metadata)
         self.api.apply([{**lease, "spec": spec}])
 
     @contextmanager

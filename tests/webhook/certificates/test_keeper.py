@@ -35,7 +35,7 @@ class Place:
         webhook = raw_webhook("pods.mutate.example.com", client, {"x.example.com": ["CREATE"]})
         self.configuration = raw_webhook_configuration(f"keeper-{namespace}", webhook)
         self._secret = raw_object("Secret", "tls", namespace)
-        self._lease = raw_object("Lease", "tls", namespace, api_version="coordination.k8s.io/v1")
+        self._lease = raw_object("Lease", "tls", namespace)
         self._api.apply([self._secret, self._lease])
 
     def keeping(self) -> Keeping:

@@ -34,7 +34,7 @@ from webhook.cluster.view import Cluster, live_sources
 from webhook.serving.app import create_app
 
 DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")
-OWNER = controlled_by(raw_object("ReplicaSet", "web-1", api_version="apps/v1", metadata={"uid": "77"}))
+OWNER = controlled_by(raw_object("ReplicaSet", "web-1", metadata={"uid": "77"}))
 UNRESOLVED: dict[str, Any] = {"priority": None, "preemptionPolicy": None, "priorityClassName": "high"}
 OWNED = create_review(pod_object(owner=OWNER, **UNRESOLVED))
 EVICTION = eviction_review("db-0", "shop", {"gracePeriodSeconds": 0})

@@ -135,8 +135,12 @@ NODE: Final = raw_node("node-1", metadata={"uid": "uid-node-1"})
 UNKNOWN: Final = raw_condition("Ready", "Unknown", lastTransitionTime="2026-11-21T03:00:00Z")
 SILENT: Final = {**NODE, "status": {"conditions": [UNKNOWN]}}
 ONCE: Final = ["ReadWriteOnce"]
-CLAIMED: Final = raw_object("PersistentVolumeClaim", "data-db-0", "shop", volumeName="pv-1", accessModes=ONCE)
-VOLUME: Final = raw_object("PersistentVolume", "pv-1", nfs={"server": "nfs", "path": "/"}, accessModes=ONCE)
+CLAIMED: Final = raw_object(
+    "PersistentVolumeClaim", "data-db-0", "shop", spec={"volumeName": "pv-1", "accessModes": ONCE}
+)
+VOLUME: Final = raw_object(
+    "PersistentVolume", "pv-1", spec={"nfs": {"server": "nfs", "path": "/"}, "accessModes": ONCE}
+)
 WORKLOADS: Final = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController")
 REVIEWS: Final[Mapping[str, bytes]] = {
     "delete": delete_review(running()),

@@ -127,7 +127,7 @@ def test_F2_node_identity_ends_pods_of_its_own_node_alone(
     own, elsewhere = make(), make_node(unschedulable=True)["metadata"]["name"]
     other = cluster.control_plane.api.create(make_pod("other", namespace, elsewhere))
     node = own["spec"]["nodeName"]
-    eviction = raw_object("Eviction", "other", namespace, api_version="policy/v1")
+    eviction = raw_object("Eviction", "other", namespace, apiVersion="policy/v1")
     api = cluster.control_plane.client_for(f"system:node:{node}", ["system:nodes"])
 
     def refusal(ask: Callable[[], object]) -> str:
@@ -232,7 +232,7 @@ def test_F2_never_refused_pods_without_grace(cluster: Cluster, make: Callable[..
 def test_F2_eviction_without_period_ignores_zero_grace_pods(cluster: Cluster, make: Callable[..., Object]) -> None:
     pod = make(terminationGracePeriodSeconds=0)
     namespace = pod["metadata"]["namespace"]
-    body = raw_object("Eviction", "db", namespace, api_version="policy/v1")
+    body = raw_object("Eviction", "db", namespace, apiVersion="policy/v1")
     path = f"/api/v1/namespaces/{namespace}/pods/db/eviction"
     done = cluster.kubectl("create", "--raw", path, "-f", "-", body=body)
     assert (done.returncode, warnings(done)) == (0, []), done.stderr

@@ -40,7 +40,7 @@ def make_node(
 
 def make_pod(name: str, kind: str = "", *, phase: str = "Running", **given: Any) -> Object:
     group = "batch/v1" if kind == "Job" else "apps/v1"
-    owner = controlled_by(raw_object(kind, "owner", api_version=group, metadata={"uid": "1"})) if kind else None
+    owner = controlled_by(raw_object(kind, "owner", apiVersion=group, metadata={"uid": "1"})) if kind else None
     pod = pod_object(name=name, owner=owner, **{"nodeName": "node-1", **given})
     pod["status"]["phase"] = phase
     return pod

@@ -43,22 +43,22 @@ def make_node(*, ready: str = "True", since: str = "2026-11-21T03:02:56Z", taint
 
 
 def make_lease(renewed: str | None) -> Object:
-    return raw_object("Lease", NODE, "kube-node-lease", api_version="coordination.k8s.io/v1", renewTime=renewed)
+    return raw_object("Lease", NODE, "kube-node-lease", spec={"renewTime": renewed})
 
 
 def make_claim(claim: str, volume: str, mode: str = "ReadWriteOnce", *, namespace: str = "shop") -> Object:
-    return raw_object("PersistentVolumeClaim", claim, namespace, accessModes=[mode], volumeName=volume)
+    return raw_object("PersistentVolumeClaim", claim, namespace, spec={"accessModes": [mode], "volumeName": volume})
 
 
 def make_volume(name: str, source: str, about: Mapping[str, Any] | None = None) -> Object:
     # NFS could be mounted by many: the claim shows how it is meant to be used.
     modes = ["ReadWriteOnce", "ReadWriteMany"] if source == "nfs" else ["ReadWriteOnce"]
     spec: Object = {"accessModes": modes, source: about or {}}
-    return raw_object("PersistentVolume", name, **spec)
+    return raw_object("PersistentVolume", name, spec={**spec})
 
 
 def make_attachment(*, attached: bool) -> Object:
-    made = raw_object("VolumeAttachment", ATTACHMENT, api_version="storage.k8s.io/v1", attacher=DRIVER, nodeName=NODE)
+    made = raw_object("VolumeAttachment", ATTACHMENT, spec={"attacher": DRIVER, "nodeName": NODE})
     return {**made, "status": {"attached": attached}}
 
 

@@ -55,12 +55,14 @@ LABELS = {"app": "web", "pod-template-hash": "5f6c"}
 
 
 def make_service(selector: Mapping[str, str] | None, namespace: str = "shop") -> Object:
-    return raw_object("Service", "web", namespace, selector=selector)
+    return raw_object("Service", "web", namespace, spec={"selector": selector})
 
 
 def make_owner(kind: str, selector: Mapping[str, Any], *, uid: str = "1") -> Object:
     api_version = "v1" if kind == "ReplicationController" else "apps/v1"
-    return raw_object(kind, "web-5f6c", "shop", api_version=api_version, metadata={"uid": uid}, selector=selector)
+    return raw_object(
+        kind, "web-5f6c", "shop", apiVersion=api_version, metadata={"uid": uid}, spec={"selector": selector}
+    )
 
 
 OF_REVISION, OF_APP = {"matchLabels": LABELS}, {"matchLabels": {"app": "web"}}

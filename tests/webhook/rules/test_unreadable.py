@@ -234,7 +234,7 @@ def test_unread_constraints_are_not_replaced() -> None:
     """A pod that has too many to be read does not get the defaults instead."""
     one = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
     pod = pod_object(name="web", labels={"app": "web"}, topologySpreadConstraints=[one] * 20_000)
-    service = raw_object("Service", "web", "shop", selector={"app": "web"})
+    service = raw_object("Service", "web", "shop", spec={"selector": {"app": "web"}})
     cluster = make_cluster([make_namespace(), service], write_system_defaults=True)
     assert not mutated(pod, cluster).patch
     line = "spec.topologySpreadConstraints: not checked: they or the labels have more than 5000 values"

@@ -26,7 +26,7 @@ MEANING = (
 
 
 def of_kind(kind: str, api_version: str) -> Object:
-    return controlled_by(raw_object(kind, "owner", api_version=api_version, metadata={"uid": "1"}))
+    return controlled_by(raw_object(kind, "owner", apiVersion=api_version, metadata={"uid": "1"}))
 
 
 @pytest.mark.parametrize(
