@@ -39,6 +39,10 @@ def with_args(plugin: str, args: str) -> str:
     return f"{HEAD}profiles:\n- pluginConfig:\n  - name: {plugin}\n    args: {args}\n"
 
 
+def with_fit(args: str) -> str:
+    return with_args("NodeResourcesFit", args)
+
+
 WRITTEN: Final = (
     File("head alone", HEAD),
     File("sc-old", (FIELD / "sc-old.yaml").read_text(), ("v1alpha1", "algorithmSource", "disablePreemption")),
@@ -103,17 +107,13 @@ VALUES: Final = (
     File("more than all nodes", f"{HEAD}profiles: [{{percentageOfNodesToScore: 101}}]\n", ("profiles[0].percentage",)),
     File("a large weight", with_args("InterPodAffinity", "{hardPodAffinityWeight: 101}"), ("hardPodAffinityWeight",)),
     File("a weight of 0", with_args("InterPodAffinity", "{hardPodAffinityWeight: 0}")),
-    File("a strategy of no type", with_args("NodeResourcesFit", "{scoringStrategy: {}}"), ("scoringStrategy",)),
-    File("a strategy", with_args("NodeResourcesFit", "{scoringStrategy: {type: Most}}"), ("MostAllocated",)),
-    File("a hostile one", with_args("NodeResourcesFit", '{scoringStrategy: {type: "a - at `$.b`"}}'), ("MostAlloc",)),
-    File("a strategy without its shape", with_args("NodeResourcesFit", f"{{{SHAPE}[]}}}}}}"), ("shape",)),
-    File(
-        "a shape that falls back",
-        with_args("NodeResourcesFit", f"{{{SHAPE}[{{utilization: 9}}, {{utilization: 3}}]}}}}}}"),
-        ("shape",),
-    ),
-    File("a steep shape", with_args("NodeResourcesFit", f"{{{SHAPE}[{{score: 11}}]}}}}}}"), ("shape[0].score",)),
-    File("one point", with_args("NodeResourcesFit", f"{{{SHAPE}[{{score: 10}}]}}}}}}")),
+    File("a strategy of no type", with_fit("{scoringStrategy: {}}"), ("scoringStrategy",)),
+    File("a strategy", with_fit("{scoringStrategy: {type: Most}}"), ("MostAllocated",)),
+    File("a hostile one", with_fit('{scoringStrategy: {type: "a - at `$.b`"}}'), ("MostAlloc",)),
+    File("a strategy without its shape", with_fit(f"{{{SHAPE}[]}}}}}}"), ("shape",)),
+    File("a shape that falls back", with_fit(f"{{{SHAPE}[{{utilization: 9}}, {{utilization: 3}}]}}}}}}"), ("shape",)),
+    File("a steep shape", with_fit(f"{{{SHAPE}[{{score: 11}}]}}}}}}"), ("shape[0].score",)),
+    File("one point", with_fit(f"{{{SHAPE}[{{score: 10}}]}}}}}}")),
     File(
         "a shape of another strategy",
         with_args(
@@ -258,27 +258,19 @@ MORE_VALUES: Final = (
         ("args: Invalid value: each utilization of shape",),
     ),
     # ValidateNodeResourcesFitArgs
-    File(
-        "an ignored name with a space", with_args("NodeResourcesFit", "{ignoredResources: [a b]}"), ("ources[0]", "a b")
-    ),
-    File("an ignored empty name", with_args("NodeResourcesFit", '{ignoredResources: [""]}'), ("ignoredResources[0]",)),
-    File("an ignored long name", with_args("NodeResourcesFit", f"{{ignoredResources: [{'a' * 64}]}}"), ("ources[0]",)),
-    File("an ignored cpu", with_args("NodeResourcesFit", "{ignoredResources: [cpu, a.b/C_d]}")),
-    File(
-        "a group with a name", with_args("NodeResourcesFit", "{ignoredResourceGroups: [a.b/c]}"), ("Groups[0]", "a.b")
-    ),
-    File("a group with a dash", with_args("NodeResourcesFit", "{ignoredResourceGroups: [-a]}"), ("Groups[0]",)),
-    File("no strategy", with_args("NodeResourcesFit", "{scoringStrategy: null}")),
-    File("a usual weight", with_args("NodeResourcesFit", f"{{{LEAST}[{{name: cpu, weight: 0}}]}}}}")),
-    File("a resource of null", with_args("NodeResourcesFit", f"{{{LEAST}[null]}}}}")),
-    File(
-        "a resource below 0", with_args("NodeResourcesFit", f"{{{LEAST}[{{weight: -1}}]}}}}"), ("resources[0].weight",)
-    ),
-    File(
-        "a point beyond full", with_args("NodeResourcesFit", f"{{{SHAPE}[{{utilization: 101}}]}}}}}}"), ("shape[0].u",)
-    ),
-    File("a point below 0", with_args("NodeResourcesFit", f"{{{SHAPE}[{{score: -1}}]}}}}}}"), ("shape[0].score",)),
-    File("a point of null", with_args("NodeResourcesFit", f"{{{SHAPE}[null]}}}}}}")),
+    File("an ignored name with a space", with_fit("{ignoredResources: [a b]}"), ("ources[0]", "a b")),
+    File("an ignored empty name", with_fit('{ignoredResources: [""]}'), ("ignoredResources[0]",)),
+    File("an ignored long name", with_fit(f"{{ignoredResources: [{'a' * 64}]}}"), ("ources[0]",)),
+    File("an ignored cpu", with_fit("{ignoredResources: [cpu, a.b/C_d]}")),
+    File("a group with a name", with_fit("{ignoredResourceGroups: [a.b/c]}"), ("Groups[0]", "a.b")),
+    File("a group with a dash", with_fit("{ignoredResourceGroups: [-a]}"), ("Groups[0]",)),
+    File("no strategy", with_fit("{scoringStrategy: null}")),
+    File("a usual weight", with_fit(f"{{{LEAST}[{{name: cpu, weight: 0}}]}}}}")),
+    File("a resource of null", with_fit(f"{{{LEAST}[null]}}}}")),
+    File("a resource below 0", with_fit(f"{{{LEAST}[{{weight: -1}}]}}}}"), ("resources[0].weight",)),
+    File("a point beyond full", with_fit(f"{{{SHAPE}[{{utilization: 101}}]}}}}}}"), ("shape[0].u",)),
+    File("a point below 0", with_fit(f"{{{SHAPE}[{{score: -1}}]}}}}}}"), ("shape[0].score",)),
+    File("a point of null", with_fit(f"{{{SHAPE}[null]}}}}}}")),
     # ValidateDynamicResourcesArgs
     File("a filter below 0", with_args("DynamicResources", "{filterTimeout: -1s}"), ("args.filterTimeout", "0s")),
     File("a filter of 0", with_args("DynamicResources", "{filterTimeout: 0s, bindingTimeout: 1s}")),

@@ -231,33 +231,31 @@ def test_F4_pod_that_only_reads_needs_no_lock(source: str) -> None:
     assert writer_guard(reading, make_claim(), make_volume(source, CSI), attached=None).lock is WriterLock.NOT_NEEDED
 
 
+def _claimed(name: str, claim: str, **more: bool) -> Mapping[str, Any]:
+    return {"name": name, "persistentVolumeClaim": {"claimName": claim, **more}}
+
+
+OTHERS = [
+    {"name": "tmp", "emptyDir": {}},
+    {"name": "settings", "configMap": {"name": "settings"}},
+    {"name": "inline", "csi": {"driver": "secrets.example.com"}},
+]
+SCRATCH = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
+
+
 @table(
     "volumes, expected",
     {
         "none": ([], ()),
-        "a claim by name": ([{"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}], (DATA,)),
-        "read only": (
-            [{"name": "seed", "persistentVolumeClaim": {"claimName": "seed", "readOnly": True}}],
-            (ClaimedVolume("seed", "seed", read_only=True),),
-        ),
+        "a claim by name": ([_claimed("data", "data-db-0")], (DATA,)),
+        "read only": ([_claimed("seed", "seed", readOnly=True)], (ClaimedVolume("seed", "seed", read_only=True),)),
         "an ephemeral claim is named after pod and volume": (
-            [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}],
+            [SCRATCH],
             (ClaimedVolume("scratch", "db-0-scratch", read_only=False),),
         ),
-        "only claims outlive the pod or are shared": (
-            [
-                {"name": "tmp", "emptyDir": {}},
-                {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}},
-                {"name": "settings", "configMap": {"name": "settings"}},
-                {"name": "inline", "csi": {"driver": "secrets.example.com"}},
-            ],
-            (DATA,),
-        ),
+        "only claims outlive the pod or are shared": ([*OTHERS, _claimed("data", "data-db-0")], (DATA,)),
         "one claim twice, in the pod's order": (
-            [
-                {"name": "b", "persistentVolumeClaim": {"claimName": "same"}},
-                {"name": "a", "persistentVolumeClaim": {"claimName": "same", "readOnly": True}},
-            ],
+            [_claimed("b", "same"), _claimed("a", "same", readOnly=True)],
             (ClaimedVolume("b", "same", read_only=False), ClaimedVolume("a", "same", read_only=True)),
         ),
     },
@@ -266,29 +264,16 @@ def test_F4_claims_of_a_pod(volumes: Sequence[Mapping[str, Any]], expected: tupl
     assert claimed_volumes(make_pod("db-0", volumes=volumes)) == expected
 
 
-@table(
-    "handle, driver, node, digest",
-    {
-        # sha256sum(1) over the three strings of csi_attacher_test.go.
-        "test ok 1": (
-            "testvol-01",
-            "testdriver-01",
-            "testnode-01",
-            "4d8f42c5f953488d695504cfaf9658961d83f72b5ac9bba3e32c2ddb7708e84f",
-        ),
-        "test ok 2": (
-            "vol02",
-            "driver02",
-            "node02",
-            "70fa8b122628ff5436f098759b79c93487b3894e2bff5637c618405a059b0b47",
-        ),
-        "VolumeAttachment of another volume": (
-            "vol01",
-            "driver01",
-            "node01",
-            "6742023a61316c20361490f8a9a57fa3264f6f22d28eca7f5b7503ddc6519b82",
-        ),
-    },
+# sha256sum(1) over the three strings of csi_attacher_test.go.
+@pytest.mark.parametrize(
+    ("names", "digest"),
+    [
+        ("testvol-01 testdriver-01 testnode-01", "4d8f42c5f953488d695504cfaf9658961d83f72b5ac9bba3e32c2ddb7708e84f"),
+        ("vol02 driver02 node02", "70fa8b122628ff5436f098759b79c93487b3894e2bff5637c618405a059b0b47"),
+        # The VolumeAttachment of another volume.
+        ("vol01 driver01 node01", "6742023a61316c20361490f8a9a57fa3264f6f22d28eca7f5b7503ddc6519b82"),
+    ],
 )
-def test_F4_attachment_name(handle: str, driver: str, node: str, digest: str) -> None:
+def test_F4_attachment_name(names: str, digest: str) -> None:
+    handle, driver, node = names.split()
     assert attachment_name(CSIVolumeSource(driver=driver, volume_handle=handle), node) == f"csi-{digest}"

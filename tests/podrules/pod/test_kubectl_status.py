@@ -42,6 +42,13 @@ def make(
     return from_object(raw_pod(initContainers=before, metadata=metadata, status=whole), Pod)
 
 
+FIRST, MESH = container_status("first", DONE), container_status("mesh", RUNNING, started=True)
+STARTING = container_status("mesh", RUNNING, started=False)
+CRASHING = container_status("mesh", waiting("CrashLoopBackOff"), started=False)
+GATED = raw_condition("PodScheduled", "False", reason="SchedulingGated")
+DELETED = {"deletionTimestamp": "2026-10-01T00:00:00Z"}
+
+
 @pytest.mark.parametrize(
     ("pod", "word"),
     [
@@ -49,10 +56,7 @@ def make(
         (make(phase="Pending"), "Pending"),
         (make(phase=""), ""),
         (make(phase="Failed", reason="Evicted"), "Evicted"),
-        (
-            make(phase="Pending", conditions=[raw_condition("PodScheduled", "False", reason="SchedulingGated")]),
-            "SchedulingGated",
-        ),
+        (make(phase="Pending", conditions=[GATED]), "SchedulingGated"),
         (make(waiting("CrashLoopBackOff")), "CrashLoopBackOff"),
         (make(RUNNING, waiting("ImagePullBackOff")), "ImagePullBackOff"),
         (make(waiting("ErrImagePull"), waiting("CrashLoopBackOff")), "ErrImagePull"),
@@ -69,50 +73,14 @@ def make(
         (make(init=[container_status("first", ended(4))], phase="Pending"), "Init:ExitCode:4"),
         (make(init=[container_status("first", ended(139, signal=11))], phase="Pending"), "Init:Signal:11"),
         (make(waiting("PodInitializing"), init=[container_status("first", RUNNING)], phase="Pending"), "Init:0/3"),
-        (
-            make(
-                init=[container_status("first", DONE), container_status("mesh", RUNNING, started=False)],
-                phase="Pending",
-            ),
-            "Init:1/3",
-        ),
-        (
-            make(
-                init=[
-                    container_status("first", DONE),
-                    container_status("mesh", RUNNING, started=True),
-                    container_status("last", RUNNING),
-                ],
-                phase="Pending",
-            ),
-            "Init:2/3",
-        ),
-        (
-            make(
-                RUNNING,
-                init=[
-                    container_status("first", DONE),
-                    container_status("mesh", RUNNING, started=True),
-                    container_status("last", DONE),
-                ],
-            ),
-            "Running",
-        ),
+        (make(init=[FIRST, STARTING], phase="Pending"), "Init:1/3"),
+        (make(init=[FIRST, MESH, container_status("last", RUNNING)], phase="Pending"), "Init:2/3"),
+        (make(RUNNING, init=[FIRST, MESH, container_status("last", DONE)]), "Running"),
         # A sidecar that crashes after the start is shown like an init container, unless an app container has a reason.
-        (
-            make(
-                RUNNING,
-                init=[
-                    container_status("first", DONE),
-                    container_status("mesh", waiting("CrashLoopBackOff"), started=False),
-                ],
-                conditions=[raw_condition("Initialized", "True")],
-            ),
-            "Init:CrashLoopBackOff",
-        ),
-        (make(RUNNING, metadata={"deletionTimestamp": "2026-10-01T00:00:00Z"}), "Terminating"),
-        (make(DONE, phase="Succeeded", metadata={"deletionTimestamp": "2026-10-01T00:00:00Z"}), "Completed"),
-        (make(RUNNING, reason="NodeLost", metadata={"deletionTimestamp": "2026-10-01T00:00:00Z"}), "Unknown"),
+        (make(RUNNING, init=[FIRST, CRASHING], conditions=[raw_condition("Initialized")]), "Init:CrashLoopBackOff"),
+        (make(RUNNING, metadata=DELETED), "Terminating"),
+        (make(DONE, phase="Succeeded", metadata=DELETED), "Completed"),
+        (make(RUNNING, reason="NodeLost", metadata=DELETED), "Unknown"),
     ],
 )
 def test_status_matches_kubectl_get_pods(pod: Pod, word: str) -> None:
