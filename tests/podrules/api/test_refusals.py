@@ -22,153 +22,113 @@ SPREAD = 'allowPrivilegeEscalation != false (container "a" must set securityCont
 
 
 @pytest.mark.parametrize(
-    ("message", "why", "name", "detail"),
+    ("message", "expected"),
     [
         (
             'Error creating: admission webhook "v.guard.io" denied the request: exceeded quota: q, go away',
-            RefusedFor.WEBHOOK_REFUSES,
-            "v.guard.io",
-            "",
+            (RefusedFor.WEBHOOK_REFUSES, "v.guard.io", ""),
         ),
-        (f'{CALL}no endpoints available for service "guard"', RefusedFor.WEBHOOK_SERVICE_EMPTY, "pods.guard.io", ""),
-        (f'{POST}no endpoints available for service "guard"', RefusedFor.WEBHOOK_SERVICE_EMPTY, "pods.guard.io", AT),
-        (f'{POST}service "guard" not found', RefusedFor.WEBHOOK_SERVICE_MISSING, "pods.guard.io", AT),
-        (f"{POST}x509: certificate has expired", RefusedFor.WEBHOOK_CERTIFICATE, "pods.guard.io", AT),
-        (f"{POST}tls: failed to verify certificate", RefusedFor.WEBHOOK_CERTIFICATE, "pods.guard.io", AT),
-        (f"{POST}dial tcp 10.9.0.4:443: connect: connection refused", RefusedFor.WEBHOOK_PORT, "pods.guard.io", AT),
-        (f"{POST}context deadline exceeded", RefusedFor.WEBHOOK_LATE, "pods.guard.io", AT),
-        (f"{POST}dial tcp 10.9.0.4:9443: i/o timeout", RefusedFor.WEBHOOK_LATE, "pods.guard.io", AT),
-        (f"{POST}net/http: TLS handshake timeout", RefusedFor.WEBHOOK_LATE, "pods.guard.io", AT),
+        (f'{CALL}no endpoints available for service "guard"', (RefusedFor.WEBHOOK_SERVICE_EMPTY, "pods.guard.io", "")),
+        (f'{POST}no endpoints available for service "guard"', (RefusedFor.WEBHOOK_SERVICE_EMPTY, "pods.guard.io", AT)),
+        (f'{POST}service "guard" not found', (RefusedFor.WEBHOOK_SERVICE_MISSING, "pods.guard.io", AT)),
+        (f"{POST}x509: certificate has expired", (RefusedFor.WEBHOOK_CERTIFICATE, "pods.guard.io", AT)),
+        (f"{POST}tls: failed to verify certificate", (RefusedFor.WEBHOOK_CERTIFICATE, "pods.guard.io", AT)),
+        (f"{POST}dial tcp 10.9.0.4:443: connect: connection refused", (RefusedFor.WEBHOOK_PORT, "pods.guard.io", AT)),
+        (f"{POST}context deadline exceeded", (RefusedFor.WEBHOOK_LATE, "pods.guard.io", AT)),
+        (f"{POST}dial tcp 10.9.0.4:9443: i/o timeout", (RefusedFor.WEBHOOK_LATE, "pods.guard.io", AT)),
+        (f"{POST}net/http: TLS handshake timeout", (RefusedFor.WEBHOOK_LATE, "pods.guard.io", AT)),
         (
             (
                 'Error creating: Internal error occurred: failed calling admission webhook "old.io": Post '
                 "https://o.p.svc:443/?timeout=30s: net/http: request canceled (Client.Timeout exceeded while awaiting)"
             ),
-            RefusedFor.WEBHOOK_LATE,
-            "old.io",
-            "p/o",
+            (RefusedFor.WEBHOOK_LATE, "old.io", "p/o"),
         ),
         (
             "Error creating: Timeout: request did not complete within requested timeout - context deadline exceeded",
-            RefusedFor.SERVER_LATE,
-            "",
-            "",
+            (RefusedFor.SERVER_LATE, "", ""),
         ),
-        (f"{POST}EOF", RefusedFor.WEBHOOK_FAILS, "pods.guard.io", AT),
+        (f"{POST}EOF", (RefusedFor.WEBHOOK_FAILS, "pods.guard.io", AT)),
         (
             f"{CALL.partition('failed to call')[0]}received invalid webhook response: expected response.uid=1",
-            RefusedFor.WEBHOOK_ANSWER,
-            "pods.guard.io",
-            "",
+            (RefusedFor.WEBHOOK_ANSWER, "pods.guard.io", ""),
         ),
         (
             "ValidatingAdmissionPolicy 'no-root' with binding 'all' denied request: run as a user",
-            RefusedFor.POLICY,
-            "no-root",
-            "",
+            (RefusedFor.POLICY, "no-root", ""),
         ),
-        (f"insufficient quota to match these scopes: [{SCOPES}]", RefusedFor.QUOTA_SCOPE, "", SCOPES),
-        (f"{FORBIDDEN}insufficient quota to consume: pods", RefusedFor.QUOTA_NONE, "", "pods"),
+        (f"insufficient quota to match these scopes: [{SCOPES}]", (RefusedFor.QUOTA_SCOPE, "", SCOPES)),
+        (f"{FORBIDDEN}insufficient quota to consume: pods", (RefusedFor.QUOTA_NONE, "", "pods")),
         (
             f"{FORBIDDEN}failed quota: team: must specify limits.cpu for: app; limits.memory for: app,side",
-            RefusedFor.QUOTA_UNSPECIFIED,
-            "team",
-            "limits.cpu for: app; limits.memory for: app,side",
+            (RefusedFor.QUOTA_UNSPECIFIED, "team", "limits.cpu for: app; limits.memory for: app,side"),
         ),
         (
             f"{FORBIDDEN}exceeded quota: team, requested: cpu=1,pods=1, used: cpu=9,pods=9, limited: cpu=9,pods=9",
-            RefusedFor.QUOTA_EXCEEDED,
-            "team",
-            "requested: cpu=1,pods=1, used: cpu=9,pods=9, limited: cpu=9,pods=9",
+            (RefusedFor.QUOTA_EXCEEDED, "team", "requested: cpu=1,pods=1, used: cpu=9,pods=9, limited: cpu=9,pods=9"),
         ),
-        (f"{FORBIDDEN}status unknown for quota: team, resources: pods", RefusedFor.QUOTA_UNCOUNTED, "team", ""),
+        (f"{FORBIDDEN}status unknown for quota: team, resources: pods", (RefusedFor.QUOTA_UNCOUNTED, "team", "")),
         (
             f'{FORBIDDEN}violates PodSecurity "restricted:v1.30": {SPREAD}',
-            RefusedFor.POD_SECURITY,
-            "restricted",
-            SPREAD,
+            (RefusedFor.POD_SECURITY, "restricted", SPREAD),
         ),
         (
             f"{FORBIDDEN}unable to validate against any security context constraint: [provider restricted-v2: no]",
-            RefusedFor.SECURITY_CONTEXT,
-            "security context constraint",
-            "",
+            (RefusedFor.SECURITY_CONTEXT, "security context constraint", ""),
         ),
         (
             f"{FORBIDDEN}[maximum cpu usage per Container is 2, but limit is 4, maximum memory usage per Pod is 1Gi]",
-            RefusedFor.LIMIT_RANGE,
-            "",
-            "maximum cpu usage per Container is 2, but limit is 4",
+            (RefusedFor.LIMIT_RANGE, "", "maximum cpu usage per Container is 2, but limit is 4"),
         ),
         (
             f"{FORBIDDEN}minimum memory usage per Pod is 64Mi.  No request is specified",
-            RefusedFor.LIMIT_RANGE,
-            "",
-            "minimum memory usage per Pod is 64Mi. No request is specified",
+            (RefusedFor.LIMIT_RANGE, "", "minimum memory usage per Pod is 64Mi. No request is specified"),
         ),
         (
             f"{FORBIDDEN}cpu max limit to request ratio per Pod is 2, but provided ratio is 9.000000",
-            RefusedFor.LIMIT_RANGE,
-            "",
-            "cpu max limit to request ratio per Pod is 2, but provided ratio is 9.000000",
+            (RefusedFor.LIMIT_RANGE, "", "cpu max limit to request ratio per Pod is 2, but provided ratio is 9.000000"),
         ),
         (
             f'{FORBIDDEN}error looking up service account shop/builder: serviceaccount "builder" not found',
-            RefusedFor.SERVICE_ACCOUNT,
-            "builder",
-            "",
+            (RefusedFor.SERVICE_ACCOUNT, "builder", ""),
         ),
         (
             f"{FORBIDDEN}service account shop/etl was not found, retry after the service account is created",
-            RefusedFor.SERVICE_ACCOUNT,
-            "etl",
-            "",
+            (RefusedFor.SERVICE_ACCOUNT, "etl", ""),
         ),
         (
             'create Pod db-1 in StatefulSet db failed error: object is being deleted: pods "db-1" already exists',
-            RefusedFor.NAME_ENDS,
-            "db-1",
-            "",
+            (RefusedFor.NAME_ENDS, "db-1", ""),
         ),
-        (f"{FORBIDDEN}no PriorityClass with name gold was found", RefusedFor.PRIORITY_CLASS, "gold", ""),
-        (f'{FORBIDDEN}pod rejected: RuntimeClass "kata" not found', RefusedFor.RUNTIME_CLASS, "kata", ""),
+        (f"{FORBIDDEN}no PriorityClass with name gold was found", (RefusedFor.PRIORITY_CLASS, "gold", "")),
+        (f'{FORBIDDEN}pod rejected: RuntimeClass "kata" not found', (RefusedFor.RUNTIME_CLASS, "kata", "")),
         (
             f"{FORBIDDEN}pod node label selector conflicts with its namespace node label selector",
-            RefusedFor.NODE_SELECTOR,
-            "",
-            "",
+            (RefusedFor.NODE_SELECTOR, "", ""),
         ),
         (
             f"{FORBIDDEN}unable to create new content in namespace shop because it is being terminated",
-            RefusedFor.NAMESPACE_ENDS,
-            "",
-            "",
+            (RefusedFor.NAMESPACE_ENDS, "", ""),
         ),
         (
             'create Pod db-0 in StatefulSet db failed error: pods "db-0" already exists',
-            RefusedFor.NAME_TAKEN,
-            "db-0",
-            "",
+            (RefusedFor.NAME_TAKEN, "db-0", ""),
         ),
         (
             (
                 'Pod "a" is invalid: [spec.containers[0].resources.requests: Invalid value: "2": must be less than or '
                 "equal to cpu limit of 500m, spec.x: Required value]"
             ),
-            RefusedFor.LIMIT_BELOW_REQUEST,
-            "cpu",
-            "500m",
+            (RefusedFor.LIMIT_BELOW_REQUEST, "cpu", "500m"),
         ),
         (
             'Error creating: Pod "a" is invalid: spec.containers[0].env[1].name: Required value',
-            RefusedFor.INVALID,
-            "",
-            "spec.containers[0].env[1].name",
+            (RefusedFor.INVALID, "", "spec.containers[0].env[1].name"),
         ),
     ],
 )
-def test_refuser_by_message(message: str, why: RefusedFor, name: str, detail: str) -> None:
-    assert refuser(message) == Refuser(why, name, detail)
+def test_refuser_by_message(message: str, expected: tuple[RefusedFor, str, str]) -> None:
+    assert refuser(message) == Refuser(*expected)
 
 
 def test_long_names_are_cut() -> None:

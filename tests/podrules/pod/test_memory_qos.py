@@ -59,37 +59,30 @@ def values(pod: Pod, settings: MemorySettings, minor: int) -> list[MemoryQoS | N
     return [pod_memory_qos(pod, settings, features=features), *of_containers]
 
 
+LOW, HIGH, HIGH_AND_LOW = MemoryQoS(low=128 * MI), MemoryQoS(255012864, 0, 0), MemoryQoS(255012864, 128 * MI)
+HALF_A_GIB = MemoryQoS(510025728, 0, 0)
+NO_FACTOR = MemorySettings(tiered=True, allocatable=32 * GI)
+
+
 @table(
     "pod, settings, expected",
     {
-        "Burstable: by the limit": (BURSTY, TIERED, [MemoryQoS(low=128 * MI), MemoryQoS(255012864, 128 * MI)]),
-        "no limit: by the node's allocatable memory": (
-            UNLIMITED,
-            TIERED,
-            [MemoryQoS(low=128 * MI), MemoryQoS(30937186304, 128 * MI)],
-        ),
+        "Burstable: by the limit": (BURSTY, TIERED, [LOW, HIGH_AND_LOW]),
+        "no limit: by the node's allocatable memory": (UNLIMITED, TIERED, [LOW, MemoryQoS(30937186304, 128 * MI)]),
         "BestEffort": (BEST_EFFORT, TIERED, [WITHOUT, MemoryQoS(30923763712, 0, 0)]),
         "Guaranteed: not throttled": (GUARANTEED, TIERED, [MemoryQoS(min=256 * MI), MemoryQoS(min=256 * MI)]),
-        "no factor, no memory.high": (
-            BURSTY,
-            MemorySettings(tiered=True, allocatable=32 * GI),
-            [MemoryQoS(low=128 * MI), MemoryQoS(low=128 * MI)],
-        ),
+        "no factor, no memory.high": (BURSTY, NO_FACTOR, [LOW, LOW]),
         "the defaults": (BURSTY, MemorySettings(), [WITHOUT, UNPROTECTED]),
-        "no reservation": (BURSTY, UNTIERED, [WITHOUT, MemoryQoS(255012864, 0, 0)]),
+        "no reservation": (BURSTY, UNTIERED, [WITHOUT, HIGH]),
         "a factor of 1": (BURSTY, MemorySettings(1.0, allocatable=0), [WITHOUT, MemoryQoS(256 * MI, 0, 0)]),
         "a container without a limit leaves it to the pod": (
             POD_LEVEL,
             UNTIERED,
-            [MemoryQoS(1020051456), MemoryQoS(510025728, 0, 0), UNPROTECTED],
+            [MemoryQoS(1020051456), HALF_A_GIB, UNPROTECTED],
         ),
         "pod-level cpu alone throttles nothing": (CPU_LEVEL, UNTIERED, [WITHOUT, MemoryQoS(30937186304, 0, 0)]),
-        "every container limited, and pod-level cpu": (
-            ALL_LIMITED,
-            UNTIERED,
-            [MemoryQoS(510025728), MemoryQoS(255012864, 0, 0), MemoryQoS(255012864, 0, 0)],
-        ),
-        "overhead counts": (OVERHEAD, UNTIERED, [MemoryQoS(322121728), MemoryQoS(255012864, 0, 0)]),
+        "every container limited, and pod-level cpu": (ALL_LIMITED, UNTIERED, [MemoryQoS(510025728), HIGH, HIGH]),
+        "overhead counts": (OVERHEAD, UNTIERED, [MemoryQoS(322121728), HIGH]),
         "a Guaranteed pod with a container that is not": (
             STEADY_LEVEL,
             TIERED,
@@ -109,13 +102,8 @@ def test_Q5_memory_of_a_pod_and_its_containers(
 @table(
     "minor, pod, settings, expected",
     {
-        "1.36: by the limit": (36, BURSTY, UNTIERED, [WITHOUT, MemoryQoS(255012864, 0, 0)]),
-        "1.36: requests are reserved by policy": (
-            36,
-            BURSTY,
-            TIERED,
-            [MemoryQoS(low=128 * MI), MemoryQoS(255012864, 128 * MI)],
-        ),
+        "1.36: by the limit": (36, BURSTY, UNTIERED, [WITHOUT, HIGH]),
+        "1.36: requests are reserved by policy": (36, BURSTY, TIERED, [LOW, HIGH_AND_LOW]),
         "1.35: every request is reserved": (
             35,
             BURSTY,
@@ -128,7 +116,7 @@ def test_Q5_memory_of_a_pod_and_its_containers(
             36,
             POD_LEVEL,
             UNTIERED,
-            [WITHOUT, MemoryQoS(510025728, 0, 0), MemoryQoS(30950604800, 0, 0)],
+            [WITHOUT, HALF_A_GIB, MemoryQoS(30950604800, 0, 0)],
         ),
     },
 )

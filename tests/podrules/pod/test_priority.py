@@ -54,8 +54,10 @@ NONDEFAULT = _class("nondefault1", 2000)
 CLUSTER_CRITICAL = _class(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000)
 NEVER_CLASS = _class("batch", 2000, preemption_policy=NEVER)
 NEVER_DEFAULT = _class("batch", 2000, global_default=True, preemption_policy=NEVER)
-MIRROR = {"kubernetes.io/config.mirror": ""}
-CONFIG_SOURCE = "kubernetes.io/config.source"
+MIRROR = {"annotations": {"kubernetes.io/config.mirror": ""}}
+FROM_FILE, FROM_HTTP, FROM_API = (
+    {"annotations": {"kubernetes.io/config.source": source}} for source in ("file", "http", "api")
+)
 
 
 def _by_name(*classes: PriorityClass) -> Mapping[str, PriorityClass]:
@@ -84,11 +86,7 @@ def _critical_pod(namespace: str = "default", **more: Any) -> Pod:
         "pod without priority class and no existing priority class": (make_pod(), [], NONE),
         "pod without priority class and no default class": (make_pod(), [NONDEFAULT], NONE),
         "pod with a system priority class": (_critical_pod("kube-system"), [CLUSTER_CRITICAL], CRITICAL),
-        "mirror pod with system priority class": (
-            _critical_pod(metadata={"annotations": MIRROR}),
-            [CLUSTER_CRITICAL],
-            CRITICAL,
-        ),
+        "mirror pod with system priority class": (_critical_pod(metadata=MIRROR), [CLUSTER_CRITICAL], CRITICAL),
         "pod with system critical priority in non-system namespace": (
             _critical_pod("non-system-namespace"),
             [CLUSTER_CRITICAL],
@@ -113,7 +111,7 @@ def test_P1_priority_of_a_new_pod(pod: Pod, classes: Sequence[PriorityClass], ex
         "Pod with non-existing priority class": (make_pod(priorityClassName="missing"), "web", "missing"),
         "pod with integer priority": (make_pod(priorityClassName="gone", priority=1000), "web", "gone"),
         "mirror pod with integer priority": (
-            make_pod(metadata={"annotations": MIRROR}, priorityClassName="gone", priority=1000),
+            make_pod(metadata=MIRROR, priorityClassName="gone", priority=1000),
             "web",
             "gone",
         ),
@@ -377,24 +375,18 @@ def test_P2_other_preemption_policy_than_the_class_is_refused(
     )
 
 
+def _of_node(**more: Any) -> Pod:
+    return make_pod(priorityClassName=SYSTEM_NODE_CRITICAL, **more)
+
+
 @table(
     "pod, mirror, static, critical",
     {
         "not critical if not static, mirror or without a priority": (make_pod(), False, False, False),
-        "critical pod with file source": (
-            make_pod(metadata={"annotations": {CONFIG_SOURCE: "file"}}),
-            False,
-            True,
-            True,
-        ),
-        "static pod with http source": (make_pod(metadata={"annotations": {CONFIG_SOURCE: "http"}}), False, True, True),
-        "not a critical pod with api server annotation": (
-            make_pod(metadata={"annotations": {CONFIG_SOURCE: "api"}}),
-            False,
-            False,
-            False,
-        ),
-        "critical pod with mirror annotation": (make_pod(metadata={"annotations": MIRROR}), True, False, True),
+        "critical pod with file source": (make_pod(metadata=FROM_FILE), False, True, True),
+        "static pod with http source": (make_pod(metadata=FROM_HTTP), False, True, True),
+        "not a critical pod with api server annotation": (make_pod(metadata=FROM_API), False, False, False),
+        "critical pod with mirror annotation": (make_pod(metadata=MIRROR), True, False, True),
         "critical pod using system priority": (make_pod(priority=SYSTEM_CRITICAL_PRIORITY), False, False, True),
         "critical pod using greater than system priority": (
             make_pod(priority=SYSTEM_CRITICAL_PRIORITY + 1000),
@@ -412,30 +404,18 @@ def test_Q2_critical_pods(pod: Pod, mirror: bool, static: bool, critical: bool) 
 @table(
     "pod, expected",
     {
-        "critical pod with file source and systemNodeCritical": (
-            make_pod(metadata={"annotations": {CONFIG_SOURCE: "file"}}, priorityClassName=SYSTEM_NODE_CRITICAL),
-            True,
-        ),
-        "critical pod with mirror annotation and systemNodeCritical": (
-            make_pod(metadata={"annotations": MIRROR}, priorityClassName=SYSTEM_NODE_CRITICAL),
-            True,
-        ),
+        "critical pod with file source and systemNodeCritical": (_of_node(metadata=FROM_FILE), True),
+        "critical pod with mirror annotation and systemNodeCritical": (_of_node(metadata=MIRROR), True),
         "critical pod using system priority and systemNodeCritical": (
-            make_pod(priority=SYSTEM_CRITICAL_PRIORITY, priorityClassName=SYSTEM_NODE_CRITICAL),
+            _of_node(priority=SYSTEM_CRITICAL_PRIORITY),
             True,
         ),
         "critical pod using greater than system priority and systemNodeCritical": (
-            make_pod(priority=SYSTEM_CRITICAL_PRIORITY + 1000, priorityClassName=SYSTEM_NODE_CRITICAL),
+            _of_node(priority=SYSTEM_CRITICAL_PRIORITY + 1000),
             True,
         ),
-        "not a critical pod with api server annotation and systemNodeCritical": (
-            make_pod(metadata={"annotations": {CONFIG_SOURCE: "api"}}, priorityClassName=SYSTEM_NODE_CRITICAL),
-            False,
-        ),
-        "not critical if not static, mirror or without a priority and systemNodeCritical": (
-            make_pod(priorityClassName=SYSTEM_NODE_CRITICAL),
-            False,
-        ),
+        "not a critical pod with api server annotation and systemNodeCritical": (_of_node(metadata=FROM_API), False),
+        "not critical if not static, mirror or without a priority and systemNodeCritical": (_of_node(), False),
         "system-cluster-critical is not node-critical": (
             make_pod(priority=SYSTEM_CRITICAL_PRIORITY, priorityClassName=SYSTEM_CLUSTER_CRITICAL),
             False,
