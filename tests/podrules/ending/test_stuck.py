@@ -18,6 +18,8 @@ from tests.table import table
 NOW: Final = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 WAITING: Final = {"name": "app", "state": {"waiting": {"reason": "ContainerCreating"}}}
 ENDED: Final = {"name": "app", "state": {"terminated": {"exitCode": 0, "finishedAt": "2026-05-04T11:20:05Z"}}}
+NO_IMAGE: Final = {"name": "app", "state": {"waiting": {"reason": "ErrImagePull"}}}
+NO_SANDBOX: Final = raw_condition("PodReadyToStartContainers", "False")
 CLAIM: Final = {"name": "data", "persistentVolumeClaim": {"claimName": "ledger"}}
 
 
@@ -59,17 +61,9 @@ GOING: Final = {"deletionTimestamp": stamp(40), "deletionGracePeriodSeconds": 30
         "creating": (pod(), Wait.START),
         "too young": (pod(metadata={"creationTimestamp": stamp(0.5)}), None),
         "sandbox exists": (pod(status={"conditions": [raw_condition("PodReadyToStartContainers")]}), None),
-        "held up by its image": (
-            pod(status={"containerStatuses": [{"name": "app", "state": {"waiting": {"reason": "ErrImagePull"}}}]}),
-            None,
-        ),
+        "held up by its image": (pod(status={"containerStatuses": [NO_IMAGE]}), None),
         "new sandbox after a restart of the node": (
-            pod(
-                status={
-                    "containerStatuses": [ENDED],
-                    "conditions": [raw_condition("PodReadyToStartContainers", "False")],
-                }
-            ),
+            pod(status={"containerStatuses": [ENDED], "conditions": [NO_SANDBOX]}),
             Wait.START,
         ),
         "not cleaned up": (pod(metadata=GOING, status={"containerStatuses": [ENDED]}), Wait.END),

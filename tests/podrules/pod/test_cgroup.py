@@ -267,57 +267,32 @@ def test_Q5_sidecar_limit_covers_later_inits_until_1_36() -> None:
     assert pod_resource_config(before_it, features=before) == ResourceConfig(LARGE_SHARES)
 
 
+OWN_REQUESTS, FREE_CONTAINER, SMALLER = {"requests": SMALL}, raw_container(), _limited(TINY, LITTLE)
+LEAST, OF_SMALL, OF_TINY = ResourceConfig(2), ResourceConfig(SMALL_SHARES), _config(10, 5000, 100)
+TWICE, ONCE, OF_LARGE = (
+    _config(SMALL_SHARES, 20_000, 200),
+    _config(SMALL_SHARES, 10_000, 100),
+    _config(LARGE_SHARES, 20_000, 200),
+)
+PARTIAL = {"requests": {"cpu": "200m", "memory": "300Mi"}}
+
+
 @table(
     "resources, container, expected, without_pod_level",
     {
-        "besteffort-with-pod-level-resources-enabled": ({}, raw_container(), ResourceConfig(2), ResourceConfig(2)),
-        "burstable-with-pod-level-requests": (
-            {"requests": SMALL},
-            raw_container(),
-            ResourceConfig(SMALL_SHARES),
-            ResourceConfig(2),
-        ),
-        "burstable-with-pod-and-container-level-requests": (
-            {"requests": SMALL},
-            _limited(TINY),
-            ResourceConfig(SMALL_SHARES),
-            ResourceConfig(10),
-        ),
-        "burstable-with-pod-level-resources": (
-            OWN_BELOW,
-            raw_container(),
-            _config(SMALL_SHARES, 20_000, 200),
-            ResourceConfig(2),
-        ),
-        "burstable-with-pod-and-container-level-resources": (
-            OWN_BELOW,
-            _limited(TINY, LITTLE),
-            _config(SMALL_SHARES, 20_000, 200),
-            _config(10, 5000, 100),
-        ),
-        "burstable-with-partial-pod-level-resources-limits": (
-            {"requests": {"cpu": "200m", "memory": "300Mi"}},
-            _limited(LARGE, LARGE),
-            _config(LARGE_SHARES, 20_000, 200),
-            _config(LARGE_SHARES, 20_000, 200),
-        ),
-        "guaranteed-with-pod-level-resources": (
-            OWN_EQUAL,
-            raw_container(),
-            _config(SMALL_SHARES, 10_000, 100),
-            ResourceConfig(2),
-        ),
-        "guaranteed-with-pod-and-container-level-resources": (
-            OWN_EQUAL,
-            _limited(TINY, LITTLE),
-            _config(SMALL_SHARES, 10_000, 100),
-            _config(10, 5000, 100),
-        ),
+        "besteffort-with-pod-level-resources-enabled": ({}, FREE_CONTAINER, LEAST, LEAST),
+        "burstable-with-pod-level-requests": (OWN_REQUESTS, FREE_CONTAINER, OF_SMALL, LEAST),
+        "burstable-with-pod-and-container-level-requests": (OWN_REQUESTS, _limited(TINY), OF_SMALL, ResourceConfig(10)),
+        "burstable-with-pod-level-resources": (OWN_BELOW, FREE_CONTAINER, TWICE, LEAST),
+        "burstable-with-pod-and-container-level-resources": (OWN_BELOW, SMALLER, TWICE, OF_TINY),
+        "burstable-with-partial-pod-level-resources-limits": (PARTIAL, _limited(LARGE, LARGE), OF_LARGE, OF_LARGE),
+        "guaranteed-with-pod-level-resources": (OWN_EQUAL, FREE_CONTAINER, ONCE, LEAST),
+        "guaranteed-with-pod-and-container-level-resources": (OWN_EQUAL, SMALLER, ONCE, OF_TINY),
         "a pod-level limit of memory alone": (
             {"limits": {"memory": "1Gi"}},
             _limited(SMALL),
             ResourceConfig(SMALL_SHARES, memory=1024 * MI),
-            ResourceConfig(SMALL_SHARES),
+            OF_SMALL,
         ),
     },
 )

@@ -9,6 +9,7 @@ import pytest
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.pod.health import kubectl_status
+from tests.controlplane.client import Object
 from tests.objects import raw_condition, raw_container, raw_pod
 
 RUNNING = {"running": {"startedAt": "2026-10-01T00:00:00Z"}}
@@ -16,22 +17,22 @@ DONE = {"terminated": {"exitCode": 0, "reason": "Completed"}}
 READY = raw_condition("Ready", "True")
 
 
-def waiting(reason: str) -> dict[str, Any]:
+def waiting(reason: str) -> Object:
     return {"waiting": {"reason": reason}}
 
 
-def ended(code: int, reason: str = "", signal: int = 0) -> dict[str, Any]:
+def ended(code: int, reason: str = "", signal: int = 0) -> Object:
     return {"terminated": {"exitCode": code, "reason": reason, "signal": signal}}
 
 
-def container_status(name: str, state: dict[str, Any], **more: Any) -> dict[str, Any]:
+def container_status(name: str, state: Object, **more: Any) -> Object:
     return {"name": name, "state": state, "ready": state is RUNNING, **more}
 
 
 def make(
-    *apps: dict[str, Any],
-    init: list[dict[str, Any]] | None = None,
-    metadata: dict[str, Any] | None = None,
+    *apps: Object,
+    init: list[Object] | None = None,
+    metadata: Object | None = None,
     phase: str = "Running",
     **status: Any,
 ) -> Pod:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from podrules.api.features import REFERENCE, Features
 from podrules.api.model.pod import Pod
@@ -216,38 +217,29 @@ def test_Q2_burstable_is_unknown_without_a_capacity(capacity: int | None) -> Non
     assert container_oom_score_adjs(pod, capacity) == {}
 
 
+TERMS = OOMScoreAdj(
+    container="app",
+    field="spec.containers[0]",
+    is_sidecar=False,
+    value=875,
+    rule=OOMRule.BURSTABLE,
+    memory_request=500_000_000,
+    pod_level_share=500_000_000,
+    memory_capacity=STANDARD,
+    formula_value=875,
+    app_minimum=None,
+)
+
+
 def test_Q2_terms_of_a_burstable_container() -> None:
-    pod = make_pod(
-        requests={"memory": "500000000"}, resources={"requests": {"memory": "1G"}, "limits": {"memory": "2G"}}
-    )
-    assert _score(pod, "app") == OOMScoreAdj(
-        container="app",
-        field="spec.containers[0]",
-        is_sidecar=False,
-        value=875,
-        rule=OOMRule.BURSTABLE,
-        memory_request=500_000_000,
-        pod_level_share=500_000_000,
-        memory_capacity=STANDARD,
-        formula_value=875,
-        app_minimum=None,
-    )
+    own = {"requests": {"memory": "1G"}, "limits": {"memory": "2G"}}
+    assert _score(make_pod(requests={"memory": "500000000"}, resources=own), "app") == TERMS
 
 
 def test_Q2_terms_of_a_container_of_another_class() -> None:
-    pod = make_pod(requests={"cpu": "1", "memory": "1G"}, limits={"cpu": "1", "memory": "1G"})
-    assert _score(pod, "app") == OOMScoreAdj(
-        container="app",
-        field="spec.containers[0]",
-        is_sidecar=False,
-        value=-997,
-        rule=OOMRule.GUARANTEED,
-        memory_request=1_000_000_000,
-        pod_level_share=0,
-        memory_capacity=STANDARD,
-        formula_value=None,
-        app_minimum=None,
-    )
+    amounts = {"cpu": "1", "memory": "1G"}
+    fixed = replace(TERMS, value=-997, rule=OOMRule.GUARANTEED, memory_request=10**9, pod_level_share=0)
+    assert _score(make_pod(requests=amounts, limits=amounts), "app") == replace(fixed, formula_value=None)
 
 
 @table(
@@ -264,18 +256,9 @@ def test_Q2_no_share_without_pod_level_memory_request(resources: Object | None) 
 
 def test_Q2_terms_of_a_capped_sidecar() -> None:
     pod = make_pod(requests={"memory": "1G"}, initContainers=[raw_sidecar("mesh", requests={"memory": "400M"})])
-    assert _score(pod, "mesh") == OOMScoreAdj(
-        container="mesh",
-        field="spec.initContainers[0]",
-        is_sidecar=True,
-        value=875,
-        rule=OOMRule.BURSTABLE_SIDECAR,
-        memory_request=400_000_000,
-        pod_level_share=0,
-        memory_capacity=STANDARD,
-        formula_value=950,
-        app_minimum=875,
-    )
+    own = replace(TERMS, container="mesh", field="spec.initContainers[0]", is_sidecar=True, app_minimum=875)
+    asked = replace(own, rule=OOMRule.BURSTABLE_SIDECAR, memory_request=400_000_000, pod_level_share=0)
+    assert _score(pod, "mesh") == replace(asked, formula_value=950)
 
 
 def _with_sidecar(memory: str) -> Pod:
