@@ -53,10 +53,7 @@ def raw_sidecar(name: str = "sidecar", **fields: Any) -> Object:
 
 
 def raw_container_status(
-    name: str = "app",
-    requests: Mapping[str, str] | None = None,
-    limits: Mapping[str, str] | None = None,
-    **more: Any,
+    name: str = "app", requests: Mapping[str, str] | None = None, limits: Mapping[str, str] | None = None, **more: Any
 ) -> Object:
     """One of ``status.containerStatuses`` with the resources that the kubelet reports."""
     amounts = {"requests": requests, "limits": limits}
@@ -182,8 +179,13 @@ def raw_workload(
 
 def raw_priority_class(name: str, value: int, **more: Any) -> Object:
     """A PriorityClass."""
-    own = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
-    return {**own, "value": value, **more}
+    return raw_object("scheduling.k8s.io/v1", "PriorityClass", name, value=value, **more)
+
+
+def raw_object(api_version: str, kind: str, name: str, namespace: str | None = None, **parts: Any) -> Object:
+    """An object of a kind without its own builder; ``parts`` has ``spec``, ``status`` and so on."""
+    metadata = _named({"name": name, "namespace": namespace})
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **parts}
 
 
 def raw_service_account(namespace: str, name: str = "default") -> Object:
@@ -274,11 +276,7 @@ def make_node(
 
 
 def make_constraint(
-    max_skew: int,
-    topology_key: str,
-    when_unsatisfiable: str,
-    selector: Mapping[str, Any] | None = None,
-    **more: Any,
+    max_skew: int, topology_key: str, when_unsatisfiable: str, selector: Mapping[str, Any] | None = None, **more: Any
 ) -> TopologySpreadConstraint:
     """A topology spread constraint; ``selector`` is a labelSelector as manifests write it."""
     required = {"maxSkew": max_skew, "topologyKey": topology_key, "whenUnsatisfiable": when_unsatisfiable}
@@ -298,9 +296,7 @@ def make_service(
 
 
 def make_limit_range(
-    default: Mapping[str, str] | None = None,
-    default_request: Mapping[str, str] | None = None,
-    kind: str = "Container",
+    default: Mapping[str, str] | None = None, default_request: Mapping[str, str] | None = None, kind: str = "Container"
 ) -> LimitRange:
     """A LimitRange with one item, as it is stored: limits and requests for containers that set none."""
     item = _named({"type": kind, "default": default, "defaultRequest": default_request})

@@ -30,7 +30,7 @@ from podrules.api.model.storage import PersistentVolume
 from podrules.api.model.workload import Workload
 from podrules.ending.attachment import unique_volume_name
 from tests.cluster_io.rich_objects import others, rich_pods
-from tests.objects import raw_node, raw_pod, raw_workload
+from tests.objects import raw_node, raw_object, raw_owner, raw_pod, raw_workload
 
 NOW = datetime.fromisoformat(DEMO_NOW)
 
@@ -260,15 +260,7 @@ def _secretive() -> list[dict[str, Any]]:
         "labels": {"acme.example/owner": "jdoe", "app": "payroll"},
         "annotations": {"acme.example/note": "hunter2", "kubernetes.io/config.source": "acme"},
         "finalizers": ["intranet.acme.example/hold"],
-        "ownerReferences": [
-            {
-                "apiVersion": "acme.example/v1",
-                "kind": "AcmeDatabase",
-                "name": "db-primary",
-                "uid": "u",
-                "controller": True,
-            }
-        ],
+        "ownerReferences": [raw_owner("AcmeDatabase", "db-primary", apiVersion="acme.example/v1", uid="u")],
     }
     container = {
         "name": "payroll",
@@ -301,12 +293,7 @@ def _secretive() -> list[dict[str, Any]]:
         taints=[{"key": "intranet", "value": "acme", "effect": "NoSchedule"}],
         status={"images": [{"names": ["registry.acme.example/payroll:jdoe"], "sizeBytes": 1}]},
     )
-    secret = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": "s", "namespace": "gold-customers"},
-        "data": {"s3cret": "hunter2"},
-    }
+    secret = raw_object("v1", "Secret", "s", "gold-customers", data={"s3cret": "hunter2"})
     config = {**secret, "kind": "ConfigMap"}
     pod = raw_pod("payroll-0", "gold-customers", metadata=metadata, containers=[container], status=status, **spec)
     return [pod, node, secret, config]

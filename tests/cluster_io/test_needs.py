@@ -21,7 +21,7 @@ from podrules.pod.reading import UnreadInput
 from podrules.pod.versions import SCHEDULER_NAMESPACE
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import LIST_DEFAULTING, PodTopologySpreadArgs
 from tests.cluster_io.recording import RecordingSource
-from tests.objects import raw_container, raw_node, raw_pod
+from tests.objects import raw_container, raw_node, raw_object, raw_pod
 from tests.table import table
 
 Object = dict[str, Any]
@@ -277,21 +277,12 @@ def requesting(resource: str, amount: str = "1") -> list[Object]:
 
 
 def device_class(name: str, resource: str | None = None) -> Object:
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "DeviceClass",
-        "metadata": {"name": name},
-        "spec": {"extendedResourceName": resource},
-    }
+    return raw_object("resource.k8s.io/v1", "DeviceClass", name, spec={"extendedResourceName": resource})
 
 
 def resource_claim(name: str, *, allocated: bool) -> Object:
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": name, "namespace": "shop"},
-        "status": {"allocation": {}} if allocated else {},
-    }
+    status: Object = {"allocation": {}} if allocated else {}
+    return raw_object("resource.k8s.io/v1", "ResourceClaim", name, "shop", status=status)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from cluster_io.node_usage import read_usage
 from podrules.api.model.node import Node
 from podrules.node.pressure.usage import ReadUsage, UsageSource
 from tests.cluster_io.recording import RecordingSource
-from tests.objects import make_node, raw_condition, raw_pod
+from tests.objects import make_node, raw_condition, raw_object, raw_pod
 from tests.table import table
 
 OTHER = raw_pod("other", "shop", uid="x", nodeName="node-2")
@@ -24,18 +24,10 @@ ON_NODE = [
     raw_pod("new", "shop", uid="v", nodeName="node-1"),
     raw_pod("done", "shop", uid="w", nodeName="node-1", status={"phase": "Succeeded"}),
 ]
-NODE_METRICS = {
-    "apiVersion": "metrics.k8s.io/v1beta1",
-    "kind": "NodeMetrics",
-    "metadata": {"name": "node-1"},
-    "usage": {"memory": "1Gi"},
-}
-POD_METRICS = {
-    "apiVersion": "metrics.k8s.io/v1beta1",
-    "kind": "PodMetrics",
-    "metadata": {"name": "web", "namespace": "shop"},
-    "containers": [{"name": "app", "usage": {"memory": "5Mi"}}],
-}
+NODE_METRICS = raw_object("metrics.k8s.io/v1beta1", "NodeMetrics", "node-1", usage={"memory": "1Gi"})
+POD_METRICS = raw_object(
+    "metrics.k8s.io/v1beta1", "PodMetrics", "web", "shop", containers=[{"name": "app", "usage": {"memory": "5Mi"}}]
+)
 SAID = {
     "stats/summary": {"node": {"memory": {"availableBytes": 1}}, "pods": [{"podRef": {"uid": "u"}}]},
     "configz": {"kubeletconfig": {"evictionHard": {"memory.available": "1Gi"}}},

@@ -20,7 +20,7 @@ from podrules.lint.finding import Finding, Level, LintRule
 from podrules.lint.objects import Objects
 from podrules.lint.rules import RULES, check
 from podrules.lint.shape import REFUSED_VALUES, RefusedValue, read_manifest
-from tests.objects import raw_workload
+from tests.objects import raw_object, raw_priority_class, raw_workload
 from tests.table import table
 
 DATA = Path(__file__).resolve().parents[2] / "testdata" / "lint"
@@ -53,12 +53,12 @@ def _workload(kind: str = "Deployment", *, replicas: int | None = None, **spec: 
 
 def _budget(name: str = "web", selector: Object | None = None, **spec: Any) -> Object:
     body = {"selector": {"matchLabels": {"app": "web"}} if selector is None else selector, **spec}
-    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": body}
+    return raw_object("policy/v1", "PodDisruptionBudget", name, spec=body)
 
 
 def _claim(*modes: str, **more: Any) -> Object:
     spec = {"accessModes": list(modes), "resources": {"requests": {"storage": "1Gi"}}, **more}
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
+    return raw_object("v1", "PersistentVolumeClaim", "data", spec=spec)
 
 
 LATER = "WaitForFirstConsumer"
@@ -70,17 +70,12 @@ def _of_class(name: str, **spec: Any) -> Object:
 
 
 def _storage_class(name: str, mode: str) -> Object:
-    kind = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name}}
-    return {**kind, "provisioner": "disk.example.com", "volumeBindingMode": mode}
+    more = {"provisioner": "disk.example.com", "volumeBindingMode": mode}
+    return raw_object("storage.k8s.io/v1", "StorageClass", name, **more)
 
 
 def _class(name: str, value: int = 5, **more: Any) -> Object:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": value,
-    } | more
+    return raw_priority_class(name, value, **more)
 
 
 def _spread(**more: Any) -> list[Object]:
@@ -123,12 +118,7 @@ def _tolerates(**more: Any) -> list[Object]:
 
 def _scaler() -> Object:
     spec = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "maxReplicas": 5}
-    return {
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "web"},
-        "spec": spec,
-    }
+    return raw_object("autoscaling/v2", "HorizontalPodAutoscaler", "web", spec=spec)
 
 
 @pytest.mark.parametrize("entry", REFUSED, ids=lambda entry: entry["metadata"]["name"])
@@ -245,7 +235,7 @@ FINE: dict[str, list[Object]] = {
 
 def _volume(source: Object, **more: Any) -> Object:
     spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, **source, **more}
-    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"}, "spec": spec}
+    return raw_object("v1", "PersistentVolume", "pv", spec=spec)
 
 
 def _named(*modes: str) -> Object:
@@ -260,16 +250,12 @@ RWO = "ReadWriteOnce"
 
 
 def _driver(**spec: Any) -> Object:
-    metadata = {"name": "files.example.com"}
-    return {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": metadata, "spec": spec}
+    return raw_object("storage.k8s.io/v1", "CSIDriver", "files.example.com", spec=spec)
 
 
-_NFS_CLASS: Object = {
-    "apiVersion": "storage.k8s.io/v1",
-    "kind": "StorageClass",
-    "metadata": {"name": "nfs"},
-    "provisioner": "cluster.local/nfs-subdir-external-provisioner",
-}
+_NFS_CLASS = raw_object(
+    "storage.k8s.io/v1", "StorageClass", "nfs", provisioner="cluster.local/nfs-subdir-external-provisioner"
+)
 LOCAL: Object = {"local": {"path": "/disk"}}
 
 

@@ -9,127 +9,35 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from podrules.api.model.decode import from_object
 from podrules.api.model.event import Event
 from podrules.api.model.kubelet import KubeletConfiguration
-from podrules.api.model.node import Node
-from podrules.api.model.pod import Container, ContainerStatus, Pod
+from podrules.api.model.pod import Pod
 from podrules.ending.died.cause import Cause, EndVerdict, Grade, Trace
 from podrules.ending.died.evidence import Clocks, Evidence, MissingEvidence, PodEvents, clocks_of
-from podrules.ending.died.of_pod import EndOf, Manner, PodEnd, has_ended, last_end
-from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+from podrules.ending.died.of_pod import EndOf, Manner, PodEnd, last_end
+from tests.objects import raw_condition, raw_container
+from tests.podrules.ending.died.evidence import (
+    FAILED,
+    GUARANTEED,
+    LIVENESS,
+    MEMORY,
+    SCHEDULED,
+    V2,
+    at,
+    causes,
+    deletion,
+    disrupted,
+    end_of,
+    ended,
+    event,
+    judged,
+    neighbour,
+    node,
+    pod,
+    started,
+    stopping,
+)
 from tests.table import table
-
-STARTED, ENDED = "2026-10-01T11:00:00Z", "2026-10-01T11:30:00Z"
-NOW = datetime(2026, 10, 1, 12, tzinfo=UTC)
-V2 = KubeletConfiguration(fail_cgroup_v1=True)
-MEMORY = {"memory": "64Mi"}
-GUARANTEED = {"memory": "64Mi", "cpu": "1"}
-
-
-def at(clock: str) -> str:
-    return f"2026-10-01T{clock}Z"
-
-
-def ended(code: int, reason: str = "Error", finished: str = ENDED, **more: Any) -> dict[str, Any]:
-    return {"terminated": {"exitCode": code, "reason": reason, "startedAt": STARTED, "finishedAt": finished, **more}}
-
-
-def pod(
-    last: dict[str, Any] | None = None,
-    *,
-    now: dict[str, Any] | None = None,
-    container: dict[str, Any] | None = None,
-    metadata: dict[str, Any] | None = None,
-    status: dict[str, Any] | None = None,
-    **spec: Any,
-) -> Pod:
-    """``web`` with container ``app`` that ended this way and runs again unless the arguments differ."""
-    state = now or {"running": {"startedAt": at("11:31:00")}}
-    end_of = {"name": "app", "state": state, "lastState": last or {}, "restartCount": 1}
-    made = raw_pod(
-        "web",
-        "shop",
-        containers=[raw_container("app", **(container or {}))],
-        nodeName="n1",
-        metadata={"uid": "u", "creationTimestamp": at("10:59:00"), "generation": 1, **(metadata or {})},
-        status={
-            "phase": "Running",
-            "conditions": [raw_condition("PodReadyToStartContainers", lastTransitionTime=at("10:59:30"))],
-            "containerStatuses": [end_of],
-            **(status or {}),
-        },
-        **{"terminationGracePeriodSeconds": 30, **spec},
-    )
-    return from_object(made, Pod)
-
-
-def node(version: str = "v1.36.3") -> Node:
-    size = {"memory": "8Gi", "cpu": "4"}
-    made = raw_node("n1", capacity=size, allocatable=size)
-    made["status"]["nodeInfo"] = {"kubeletVersion": version}
-    return from_object(made, Node)
-
-
-def event(reason: str, message: str, clock: str, container: str = "", **more: Any) -> Event:
-    path = {"fieldPath": f"spec.containers{{{container}}}"} if container else {}
-    body = {
-        "metadata": {"creationTimestamp": at(clock)},
-        "involvedObject": {"kind": "Pod", "namespace": "shop", "name": "web", "uid": "u", **path},
-        "reason": reason,
-        "message": message,
-        "firstTimestamp": at(clock),
-        "lastTimestamp": at(clock),
-        "source": {"component": "kubelet", "host": "n1"},
-        **more,
-    }
-    return from_object(body, Event)
-
-
-def started(first: str = "11:00:00", last: str = "11:31:00", container: str = "app", **more: Any) -> Event:
-    """The event about the runs of a container that started then."""
-    return event("Started", "Container started", first, container, lastTimestamp=at(last), count=2, **more)
-
-
-def stopping(clock: str, container: str = "app") -> Event:
-    return event("Killing", f"Stopping container {container}", clock, container)
-
-
-def deletion(clock: str, seconds: int = 30, **more: Any) -> dict[str, Any]:
-    """Metadata of a pod that is gone at this time."""
-    return {"deletionTimestamp": at(clock), "deletionGracePeriodSeconds": seconds, **more}
-
-
-def disrupted(reason: str, clock: str) -> dict[str, Any]:
-    return raw_condition("DisruptionTarget", reason=reason, lastTransitionTime=at(clock))
-
-
-def judged(end: PodEnd) -> tuple[Grade, Cause | None]:
-    return end.verdict.grade, end.verdict.cause
-
-
-def end_of(one: Pod | None, events: Sequence[Event] | None = (), **more: Any) -> PodEnd:
-    known = None if events is None else PodEvents.of(events)
-    return last_end(Evidence(name="web", namespace="shop", now=NOW, pod=one, events=known, **more))
-
-
-def causes(end: PodEnd) -> set[Cause]:
-    return {one.cause for one in end.verdict.suspects}
-
-
-def neighbour(running_since: str = "10:00:00", limit: str = "") -> Pod:
-    made = raw_pod(
-        "other",
-        "shop",
-        containers=[raw_container("main", limits={"memory": limit} if limit else None)],
-        nodeName="n1",
-        status={
-            "phase": "Running",
-            "containerStatuses": [{"name": "main", "state": {"running": {"startedAt": at(running_since)}}}],
-        },
-    )
-    return from_object(made, Pod)
-
 
 # Memory
 
@@ -400,190 +308,7 @@ def test_node_restart_right_after_may_be_the_cause(clock: str, suspected: bool) 
     assert (end.verdict.grade is Grade.CERTAIN) is not suspected
 
 
-# Controllers
-
-
-def of_controller(kind: str, reason: str, message: str, clock: str) -> Event:
-    about = {"kind": kind, "namespace": "shop", "name": "c", "uid": "c"}
-    return event(reason, message, clock, involvedObject=about, source={"component": "controller"})
-
-
-@pytest.mark.parametrize(
-    ("kind", "reason", "message"),
-    [
-        ("DaemonSet", "FailedDaemonPod", "Found failed daemon pod shop/web on node n1, will try to kill it"),
-        ("DaemonSet", "SucceededDaemonPod", "Found succeeded daemon pod shop/web on node n1, will try to delete it"),
-        ("StatefulSet", "RecreatingFailedPod", "StatefulSet shop/c is recreating failed Pod web"),
-    ],
-)
-def test_pod_that_had_ended_was_not_ended_by_its_controller(kind: str, reason: str, message: str) -> None:
-    cleanup = of_controller(kind, reason, message, "11:29:31")
-    deleted = of_controller(kind, "SuccessfulDelete", "Deleted pod: web", "11:29:31")
-
-    end = end_of(None, [SCHEDULED, stopping("11:29:00")], owner_events=PodEvents.of([cleanup, deleted]))
-
-    assert end.verdict.grade is not Grade.CERTAIN
-    assert Cause.OWNER not in end.verdict.causes
-    assert Cause.NODE_SHUTDOWN in causes(end)
-
-
-@table(
-    "kind, deleted_at, ready_since, grade",
-    {
-        "stopped for it": ("StatefulSet", "11:29:00", "09:00:00", Grade.CERTAIN),
-        "stopped before": ("StatefulSet", "11:29:40", "11:40:00", Grade.SEVERAL),
-        "the node was down since": ("StatefulSet", "11:29:00", "11:40:00", Grade.LIKELY),
-        "deletes no pod that has ended": ("ReplicaSet", "11:29:00", "11:40:00", Grade.CERTAIN),
-    },
-)
-def test_stateful_set_also_deletes_a_pod_that_has_ended(
-    kind: str, deleted_at: str, ready_since: str, grade: Grade
-) -> None:
-    deleted = of_controller(kind, "SuccessfulDelete", "Deleted pod: web", deleted_at)
-    stop = stopping("11:29:00")
-    made = raw_node("n1", conditions=[raw_condition("Ready", lastTransitionTime=at(ready_since))])
-
-    end = end_of(
-        None,
-        [SCHEDULED, stop],
-        owner_events=PodEvents.of([deleted]),
-        node=from_object(made, Node),
-        clocks=clocks_of([stop]),
-    )
-
-    assert end.verdict.grade is grade
-    assert Cause.OWNER in causes(end)
-
-
-# Ends of the containers of a stopped pod
-
-
-@pytest.mark.parametrize(
-    ("code", "finished", "manner"),
-    [
-        (143, "11:30:05", Manner.OBEYED),
-        (137, "11:30:30", Manner.KILLED),
-        (137, "11:30:10", Manner.CUT_SHORT),
-        (1, "11:10:00", Manner.BEFORE),
-    ],
-)
-def test_end_of_a_container_of_a_deleted_pod(code: int, finished: str, manner: Manner) -> None:
-    stop = stopping("11:30:00")
-    gone = pod(now=ended(code, finished=at(finished)), metadata=deletion("11:30:30", finalizers=["a/b"]))
-    side = from_object({"name": "side", "state": ended(143, finished=at("11:30:01"))}, ContainerStatus)
-    both = replace(
-        gone,
-        spec=replace(gone.spec, containers=(*gone.spec.containers, Container(name="side"))),
-        status=replace(gone.status, container_statuses=(*gone.status.container_statuses, side)),
-    )
-
-    end = end_of(both, [stop, stopping("11:30:00", "side")], clocks=clocks_of([stop]))
-
-    one = end.end_of("app")
-    assert end.of is EndOf.POD
-    assert one is not None
-    assert one.manner is manner
-
-
-def test_sigkill_without_events_leaves_grace_period_open() -> None:
-    [one] = end_of(pod(now=ended(137, finished=at("11:30:10")), metadata=deletion("11:30:30", finalizers=["a/b"]))).ends
-
-    assert one.manner is Manner.SIGKILL
-
-
-@pytest.mark.parametrize("message", ["The node was low on resource: memory. ", "something new"])
-def test_container_that_ended_before_eviction(message: str) -> None:
-    condition = disrupted("TerminationByKubelet", "11:40:00")
-    status = {"phase": "Failed", "reason": "Evicted", "message": message, "conditions": [condition]}
-
-    end = end_of(pod(now=ended(1), status=status))
-
-    [one] = end.ends
-    assert end.of is EndOf.POD
-    assert (one.manner, one.verdict is not None) == (Manner.BEFORE, True)
-
-
-# Clocks
-
-
-@pytest.mark.parametrize(("finished", "of"), [("11:29:40", EndOf.CONTAINER), ("11:30:10", EndOf.POD)])
-def test_node_clock_orders_end_and_deletion(finished: str, of: EndOf) -> None:
-    """The node's clock is 10 minutes ahead, as its events show; the API server deleted the pod at 11:20:00."""
-    ahead = event("Started", "Container started", "11:00:00", "app", metadata={"creationTimestamp": at("10:50:00")})
-    deleted = deletion("11:20:30", finalizers=["a/b"])
-    gone = pod(now=ended(1, finished=at(finished)), metadata=deleted)
-
-    end = end_of(gone, clocks=clocks_of([ahead]))
-
-    assert end.of is of
-
-
-def test_kubelets_last_request_hides_when_a_pod_was_deleted() -> None:
-    """It sets both fields again, without grace: containers may have ended before or because of the first request."""
-    deleted = deletion("11:30:02", 0, finalizers=["a/b"])
-    removed = pod(now=ended(1), metadata=deleted, status={"phase": "Failed", "conditions": []})
-
-    end = end_of(removed)
-
-    assert end.verdict.grade is Grade.SEVERAL
-    assert causes(end) >= {Cause.DELETED, Cause.FORCE_DELETED, Cause.APPLICATION}
-    # All events exist, and none is about a stop.
-    by_itself = end_of(removed, [event("Scheduled", "to n1", "10:59:00"), started()])
-    assert (by_itself.of, by_itself.verdict.cause) == (EndOf.CONTAINER, Cause.APPLICATION)
-
-
-def test_one_minute_is_allowed_without_events() -> None:
-    deleted = deletion("11:30:50", finalizers=["a/b"])
-
-    assert end_of(pod(now=ended(1, finished=at("11:29:40")), metadata=deleted)).of is EndOf.POD
-    assert end_of(pod(now=ended(1, finished=at("11:19:00")), metadata=deleted)).of is EndOf.CONTAINER
-
-
-def test_condition_long_before_deletion_is_only_likely() -> None:
-    condition = disrupted("PreemptionByScheduler", "11:00:00")
-
-    end = end_of(pod(metadata=deletion("11:30:50"), status={"conditions": [condition]}))
-
-    assert judged(end) == (Grade.LIKELY, Cause.PREEMPTION)
-    assert Cause.DELETED in end.verdict.causes
-
-
-# Deleted pods
-
-
-def test_eviction_of_terminating_pod_is_uncertain() -> None:
-    low = event("Evicted", "The node was low on resource: memory. ", "11:29:30")
-
-    assert end_of(None, [stopping("11:29:00"), low]).verdict.grade is Grade.LIKELY
-    assert end_of(None, [low, stopping("11:29:30")]).verdict.grade is Grade.CERTAIN
-
-
-def test_no_evidence_remains() -> None:
-    assert end_of(None, []).verdict.grade is Grade.NOTHING
-    assert end_of(None, None).verdict.grade is Grade.NOTHING
-    assert end_of(None, [event("Started", "Container started", "11:00:00", "app")]).verdict.grade is Grade.NOTHING
-
-
-def test_nothing_has_ended() -> None:
-    runs = pod()
-
-    assert not has_ended(runs)
-    assert end_of(runs).of is EndOf.NOTHING
-
-
-def test_init_container_that_is_done_is_no_end() -> None:
-    done = {"name": "setup", "state": ended(0, "Completed")}
-    runs = pod(status={"initContainerStatuses": [done]}, initContainers=[raw_container("setup")])
-
-    assert not has_ended(runs)
-    assert end_of(runs).of is EndOf.NOTHING
-
-
 # Apparent proof that belongs to another run or proves nothing
-
-LIVENESS = {"livenessProbe": {"exec": {"command": ["true"]}}}
-FAILED = "Container app failed liveness probe, will be restarted"
-SCHEDULED = event("Scheduled", "Successfully assigned shop/web to n1", "10:59:00")
 
 
 @table(
