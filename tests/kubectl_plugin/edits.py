@@ -1,11 +1,18 @@
-"""Objects of recorded clusters, for tests that change some of them."""
+"""Recorded clusters and pages, and their objects for tests that change some of them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+from tests.tree import ROOT
+
+CASES: Final = ROOT / "tests" / "testdata" / "cases"
+FIELD: Final = CASES / "field"
+SEEDS: Final = CASES / "seeds"
+GOLDEN: Final = ROOT / "tests" / "testdata" / "golden"
 
 
 def items_of(file: Path | str) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from kubectl_plugin.parsing.commands import COMMANDS, flags_of, options_of, take
 from tests.kubectl_plugin.answers import check_texts, write_list
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_container, raw_pod
+from tests.tree import ROOT
 
 POD = "pod/db-0"
 
@@ -175,37 +176,28 @@ def test_grace_period_out_of_api_range_is_refused(typed: str) -> None:
 
 def test_no_kubectl_and_no_configuration(tmp_path: Path) -> None:
     environment = {"PATH": str(tmp_path), "HOME": str(tmp_path), "KUBECONFIG": str(tmp_path / "none")}
-    done = subprocess.run(
-        [sys.executable, "-m", "kubectl_plugin", "explain", POD],
-        env=environment,
-        cwd=Path(__file__).resolve().parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 5
-    assert done.stderr.startswith(
-        f"error: no cluster is configured: {tmp_path / 'none'} does not exist (named by KUBECONFIG)"
-    )
-    assert "Traceback" not in done.stderr
+    code, err = _ended([*MODULE, "explain", POD], env=environment)
+    assert code == 5
+    assert err.startswith(f"error: no cluster is configured: {tmp_path / 'none'} does not exist (named by KUBECONFIG)")
+    assert "Traceback" not in err
+
+
+def _closed(call: str) -> list[str]:
+    """The arguments of Python for a program without some streams."""
+    return ["-c", f"import os, sys; os.{call}; os.execv(sys.executable, [sys.executable, *{MODULE}, *sys.argv[1:]])"]
 
 
 COMPLETION = ["-c", "import sys; from kubectl_plugin.start import complete; sys.exit(complete())", "why", ""]
 MODULE = ["-m", "kubectl_plugin"]
 
 
-def _ended(words: Sequence[str], **streams: Any) -> tuple[int, str]:
+def _ended(words: Sequence[str], **more: Any) -> tuple[int, str]:
     """The exit code and standard error of a process; buffered output is written when it exits."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **streams}
-    ran = subprocess.run(
-        [sys.executable, *words],
-        env=environment,
-        cwd=Path(__file__).resolve().parents[2],
-        text=True,
-        check=False,
-        **streams,
-    )
+    closed = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    usual: dict[str, Any] = {**closed, "env": environment}
+    command = [sys.executable, *words]
+    ran = subprocess.run(command, cwd=ROOT, text=True, check=False, **{**usual, **more})
     return ran.returncode, ran.stderr or ""
 
 
@@ -238,11 +230,7 @@ def test_messages_without_a_reader_change_no_exit_code(words: str, unread: int) 
     code, said = _ended([*MODULE, *words.split()])
     assert said.startswith("error: ")
     assert _ended([*MODULE, *words.split()], stderr=unread)[0] == code
-    closed = [
-        "-c",
-        f"import os, sys; os.close(2); os.execv(sys.executable, [sys.executable, *{MODULE}, *sys.argv[1:]])",
-    ]
-    assert _ended([*closed, *words.split()]) == (code, "")
+    assert _ended([*_closed("close(2)"), *words.split()]) == (code, "")
 
 
 @pytest.mark.parametrize(
@@ -254,11 +242,7 @@ def test_messages_without_a_reader_change_no_exit_code(words: str, unread: int) 
     ],
 )
 def test_streams_that_the_parent_closed(words: str, code: int, said: str) -> None:
-    closed = [
-        "-c",
-        f"import os, sys; os.closerange(0, 2); os.execv(sys.executable, [sys.executable, *{MODULE}, *sys.argv[1:]])",
-    ]
-    ended, err = _ended([*closed, *words.split()])
+    ended, err = _ended([*_closed("closerange(0, 2)"), *words.split()])
     assert (ended, err[: len(said)]) == (code, said)
 
 
@@ -282,7 +266,7 @@ def test_colour_on_a_terminal(flags: tuple[str, ...], environment: dict[str, str
     try:
         with subprocess.Popen(
             [sys.executable, "-m", "kubectl_plugin", "explain", "--demo", POD, *flags],
-            cwd=Path(__file__).resolve().parents[2],
+            cwd=ROOT,
             env={"PATH": os.environ["PATH"], **environment},
             stdout=slave,
         ) as process:

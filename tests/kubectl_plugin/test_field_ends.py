@@ -12,12 +12,10 @@ import pytest
 from podrules.ending.died.controllers import RESCALED, SCALED
 from podrules.ending.died.messages import READ_REASONS
 from tests.kubectl_plugin.answers import check_texts, data, write_list
-from tests.kubectl_plugin.edits import items_of
+from tests.kubectl_plugin.edits import FIELD, items_of
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_event
-from tests.tree import ROOT
 
-FIELD: Final = ROOT / "tests" / "testdata" / "cases" / "field"
 FIRST_LINES: Final = 12
 Json = dict[str, Any]
 

@@ -20,10 +20,9 @@ from kubectl_plugin.views.node.node_pressure import node_pressure_page
 from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.usage import UsageSource
 from tests.kubectl_plugin.answers import check_texts, data, said, write_list
-from tests.kubectl_plugin.edits import find, items_of
+from tests.kubectl_plugin.edits import FIELD, find, items_of
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.objects import raw_condition, raw_container, raw_node, raw_object, raw_pod
-from tests.tree import ROOT
 
 CAPACITY = {"cpu": "4", "memory": "8Gi", "pods": "110"}
 ROOM = {**CAPACITY, "memory": "7Gi"}
@@ -212,9 +211,6 @@ def test_Q6_node_of_critical_pods_alone(tmp_path: Path) -> None:
     assert "the kubelet never evicts it: it is critical" in page
 
 
-FIELD = ROOT / "tests" / "testdata" / "cases" / "field"
-
-
 @pytest.mark.parametrize("name", ["evict.json", "evict3.json"])
 def test_Q6_reason_compares_pods_that_are_shown(name: str) -> None:
     snapshot = ("--snapshot", str(FIELD / name))
@@ -386,17 +382,3 @@ def test_Q3_report_counts_a_node_under_pressure_without_usage(tmp_path: Path) ->
     page = tmp_path / "page.html"
     _on(tmp_path, [_pod("web")], "report", "-A", "-o", str(page), node=SHORT)
     assert "n1 is under MemoryPressure." in page.read_text()
-
-
-def test_kubelet_terms_are_explained() -> None:
-    text = said("node", "node-a1", "--demo")
-    assert "daemons use 6.9Gi; 1.5Gi is reserved for them: the other 5.4Gi is taken from the pods' room" in text
-    assert "points = 1000 x usage / the node's 31.3Gi + oom_score_adj (adj); the highest is killed first" in text
-    assert text.count("allocatableMemory.available: memory.available for pods") == 1
-
-
-def test_unknown_usage_names_its_node() -> None:
-    text = said("explain", "pod/image-resizer-t7fpjd79c-t6pxj", "-n", "shop", "--demo")
-    assert "usage of node-b4 is unknown: not in the demo cluster (-o wide)" in text
-    text = said("explain", "pod/db-1", "-n", "shop", "--demo")
-    assert "usage of node-c3 is unknown: the node is not ready, so its kubelet was not asked" in text

@@ -10,12 +10,11 @@ from typing import Any, Final
 import pytest
 
 from tests.kubectl_plugin.answers import check_texts, data, said
-from tests.kubectl_plugin.edits import find, items_of
+from tests.kubectl_plugin.edits import FIELD, SEEDS, find, items_of
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition
 
 DISABLED: Final = "its scheduler's profile disables DefaultPreemption (plugins.postFilter.disabled)"
-SEEDS: Final = Path(__file__).parents[1] / "testdata/cases/seeds"
 
 
 def seed(folder: Path, name: str) -> str:
@@ -108,9 +107,6 @@ def test_P2_running_pod_neither_preempts_nor_is_preempted(tmp_path: Path) -> Non
 def test_P2_report_shows_it_for_every_class(tmp_path: Path) -> None:
     page = re.sub(r"<[^>]*>", " ", without_preemption(tmp_path, "report", "--all", "-o", "-"))
     check_texts(page, "preempts none", "preempts lower pods")
-
-
-FIELD: Final = SEEDS.parent / "field"
 
 
 def test_running_pod_names_the_pending_pod_that_would_preempt_it() -> None:

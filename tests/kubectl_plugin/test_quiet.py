@@ -10,11 +10,10 @@ from typing import Any, Final
 import pytest
 
 from tests.kubectl_plugin.answers import check_texts, data, said, write_list
-from tests.kubectl_plugin.edits import items_of
+from tests.kubectl_plugin.edits import CASES, items_of
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_object, raw_pod
 
-CASES: Final = Path(__file__).resolve().parents[1] / "testdata" / "cases"
 SINCE: Final = "2026-11-22T09:50:50Z"
 NOW: Final = "2026-11-22T10:05:00Z"
 TAINT: Final = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +18,8 @@ from kubectl_plugin import cli
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY
-from tests.kubectl_plugin.answers import check_texts, data, said
+from tests.kubectl_plugin.answers import check_texts, data, said, write_list
+from tests.kubectl_plugin.edits import find
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 
@@ -50,12 +50,8 @@ def test_risks_are_in_the_order_of_their_urgency() -> None:
     assert places == sorted(places, reverse=True)
 
 
-def _flat(*words: str) -> str:
-    return said(*words, "--demo")
-
-
 def test_summary_names_pods_and_next_commands() -> None:
-    page = _flat("report", "-A")
+    page = said("report", "-A", "--demo")
     assert "2 pods: no node fits. shop/checkout-mv9cgvs6p-x2x7p and ml/trainer-v9c4m. The scheduler" in page
     assert re.search(r"17 pods: over memory request\. (\S+/\S+, ){2}\S+/\S+ and 14 more\. The kubelet", page)
     assert page.endswith("Next kubectl qos partitions --demo kubectl qos explain pod/trainer-v9c4m -n ml --demo")
@@ -67,19 +63,16 @@ def test_next_command_names_worst_answering_node(tmp_path: Path) -> None:
     objects = [entry for entry in demo_objects() if entry["kind"] == "Node" and entry["metadata"]["name"] != "node-c3"]
     for entry in objects:
         entry["spec"].pop("unschedulable", None)
-        if entry["metadata"]["name"] == "node-b2":
-            entry["spec"]["unschedulable"] = True
-    file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), encoding="utf-8")
-    lines = run("report", "-A", "--snapshot", str(file)).out.splitlines()
+    find(objects, "Node/node-b2")["spec"]["unschedulable"] = True
+    lines = run("report", "-A", "--snapshot", write_list(tmp_path / "cluster.json", objects)).out.splitlines()
     assert lines[-1].split()[:5] == ["Next", "kubectl", "qos", "node", "node-b2"]
 
 
 def test_report_and_list_agree_on_pods_of_silent_node() -> None:
     there = "9 pods there: 5 depend on it, 4 belong to it (DaemonSets, static pods)."
-    assert there in _flat("report", "-A")
+    assert there in said("report", "-A", "--demo")
     counts = "4 on nodes that do not answer, 7 terminating (5 on nodes that do not answer)"
-    assert counts in _flat("explain", "pods", "-A")
+    assert counts in said("explain", "pods", "-A", "--demo")
     pods = data("report", "-A", "--demo")["pods"]
     ending = [pod["risk"] for pod in pods if pod["phase"] == "Terminating"]
     assert sorted(ending) == ["Kept", *["NodeDown"] * 5, "Terminating"]
@@ -87,9 +80,9 @@ def test_report_and_list_agree_on_pods_of_silent_node() -> None:
 
 def test_partial_report_shows_where_it_counts_others() -> None:
     others = "All pods there are counted, also those that were not requested."
-    asked = _flat("report", "-n", "shop")
+    asked = said("report", "-n", "shop", "--demo")
     check_texts(asked, (f"what still runs there. {others}", f"at the limit the kernel kills it. {others}"))
-    assert others not in _flat("report", "-A")
+    assert others not in said("report", "-A", "--demo")
 
 
 def test_faulty_pods_of_list_are_risks_in_report() -> None:
@@ -101,16 +94,16 @@ def test_faulty_pods_of_list_are_risks_in_report() -> None:
     faulty = {row.split()[0] for row, why in pairwise(rows) if "/" in row.split(" ")[0] and why.startswith("  ")}
     assert faulty == wrong
     total = f"{len(wrong)} with something wrong, in the first rows {len(early)} more over memory request, or BestEffort"
-    assert total in _flat("explain", "pods", "-A")
+    assert total in said("explain", "pods", "-A", "--demo")
 
 
 def test_container_near_its_limit_is_named_once_by_its_pod() -> None:
     of_nodes = "5 nodes: 5 containers near the limit. The working set of each is 95% of its own limit or more"
-    assert "5 pods: near the memory limit. shop/recommend-" in _flat("report", "-A")
-    assert of_nodes not in _flat("report", "-A")
+    assert "5 pods: near the memory limit. shop/recommend-" in said("report", "-A", "--demo")
+    assert of_nodes not in said("report", "-A", "--demo")
     # The nodes include the pods that were not selected.
-    assert of_nodes in _flat("report", "-n", "kube-system")
-    assert "pods: near the memory limit" not in _flat("report", "-n", "kube-system")
+    assert of_nodes in said("report", "-n", "kube-system", "--demo")
+    assert "pods: near the memory limit" not in said("report", "-n", "kube-system", "--demo")
 
 
 def test_unreadable_namespaces_leave_room_unknown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,10 +24,9 @@ from kubectl_plugin.views.steps import step_line, step_words
 from podrules.api.model.base import ObjectMeta
 from tests.golden import check
 from tests.kubectl_plugin.answers import check_texts, data, said
-from tests.kubectl_plugin.edits import find
+from tests.kubectl_plugin.edits import GOLDEN, find
 from tests.kubectl_plugin.running import run, write_cluster
 
-GOLDEN: Final = Path(__file__).resolve().parents[1] / "testdata" / "golden"
 FORCE: Final = ("--grace-period=0",)
 WHOLE: Final[dict[str, tuple[int, Sequence[str]]]] = {
     "partitions": (0, ["partitions", "--demo"]),
@@ -378,13 +377,3 @@ def test_F6_step_names_are_joined_only_in_the_text() -> None:
     event = StepEvent(StepKind.WAITING, "node/node-c3", number=0, names=("a, b", "c", "d", "e"))
     assert "waiting for a, b, c, d and 1 more " in step_words(event)
     assert event.record(NOW).detail == "a, b, c, d, e"
-
-
-def test_F6_unfenced_node_shows_what_is_missing() -> None:
-    """The demo hides commands that make changes: the sentence names the flag."""
-    missing = "Nothing was changed. Once you know that it is off, add --confirm-powered-off."
-    assert missing in said("fence", "node/node-c3", "--demo")
-    answers = run("fence", "node/node-a1", "--demo")
-    assert answers.code == 9
-    drained = "kubectl qos place --drain node-a1 --demo   # where its pods would go\n"
-    check_texts(answers.out, ("To empty a node that answers, drain it.\n", drained))

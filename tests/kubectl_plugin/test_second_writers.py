@@ -9,11 +9,10 @@ from typing import Any, Final
 import pytest
 
 from tests.kubectl_plugin.answers import check_texts, data, said, write_list
+from tests.kubectl_plugin.edits import FIELD
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_container, raw_object, raw_pod, raw_workload
-from tests.tree import ROOT
 
-FIELD: Final = ROOT / "tests" / "testdata" / "cases" / "field"
 SENTENCE: Final = "Nothing keeps a second writer off: even with 1 replica two pods may write to volume data at once."
 RWO: Final = "ReadWriteOnce"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"

@@ -11,11 +11,10 @@ from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.pod.container_words import decisive
 from kubectl_plugin.views.words import cut
 from tests.kubectl_plugin.answers import said, write_list
+from tests.kubectl_plugin.edits import FIELD
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
-from tests.tree import ROOT
 
-FIELD: Final = ROOT / "tests" / "testdata" / "cases" / "field"
 NOW: Final = "2026-08-02T09:00:00Z"
 OCI: Final = (
     "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: "

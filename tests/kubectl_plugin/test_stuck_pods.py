@@ -9,11 +9,9 @@ from typing import Any, Final
 import pytest
 
 from tests.kubectl_plugin.answers import check_texts, data, said, write_list
+from tests.kubectl_plugin.edits import FIELD
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_event, raw_node, raw_object, raw_owner, raw_pod
-from tests.tree import ROOT
-
-FIELD: Final = ROOT / "tests" / "testdata" / "cases" / "field"
 
 
 def headline(file: Path | str, *words: str) -> str:

@@ -74,12 +74,6 @@ def test_faulty_pods_are_named_with_the_reason() -> None:
     )
 
 
-def test_template_follows_the_count() -> None:
-    assert 'Each new pod: Burstable: only "istio-proxy" keeps it from Guaranteed.' in _lead(
-        _page("shop", "deployment/checkout")
-    )
-
-
 def test_pod_on_a_silent_node_is_not_running() -> None:
     page = _page("monitoring", "daemonset/log-agent")
     [row] = [line for line in page.splitlines() if line.startswith("log-agent-fwj7l ")]

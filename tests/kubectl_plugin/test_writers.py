@@ -13,8 +13,8 @@ from kubectl_plugin.views.pod.safety_words import guard_words, unfenced_from
 from podrules.ending.volumes import WriterGuard, WriterLock
 from podrules.node.reachability import Reach
 from tests.kubectl_plugin.answers import check_texts, said, write_list
+from tests.kubectl_plugin.edits import CASES
 
-CASES: Final = Path(__file__).resolve().parents[1] / "testdata" / "cases"
 MODES: Final = ("ReadWriteOnce",)
 
 
@@ -75,11 +75,6 @@ def test_F4_answers_show_when_the_guard_ends() -> None:
     )
     timeline = said("explain", "pod/etcd-2", "--timeline=node-lost", *snapshot)
     assert "volume data open the pod's object keeps it; 360 s after that is gone" in timeline
-
-
-def test_F4_fence_names_unguarded_volumes() -> None:
-    page = said("fence", "node/node-c3", "--demo")
-    assert "nothing then keeps a second writer off: data of shop/db-1 (NFS, ReadWriteOnce)" in page
 
 
 GUARDS: Final[Sequence[Any]] = [

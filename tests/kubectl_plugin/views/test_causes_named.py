@@ -8,11 +8,10 @@ from typing import Any, Final
 import pytest
 
 from tests.kubectl_plugin.answers import check_texts
+from tests.kubectl_plugin.edits import FIELD
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_container, raw_node, raw_owner, raw_pod, raw_workload
-from tests.tree import ROOT
 
-FIELD: Final = ROOT / "tests/testdata/cases/field"
 RACK: Final = "rack.example.com/row"
 ZONE: Final = "topology.kubernetes.io/zone"
 

@@ -24,10 +24,10 @@ from podrules.node.pressure.usage import UsageSource
 from podrules.pod.platform import Platform
 from tests.golden import check
 from tests.kubectl_plugin.answers import data, said
+from tests.kubectl_plugin.edits import GOLDEN
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_pod
 
-GOLDEN: Final = Path(__file__).resolve().parents[2] / "testdata" / "golden"
 NOW: Final = datetime(2026, 10, 17, 3, 11, tzinfo=UTC)
 """The nodes of the demo."""
 ALL: Final = sorted(entry["metadata"]["name"] for entry in demo_objects() if entry["kind"] == "Node")

@@ -102,21 +102,6 @@ def test_codes_of_a_node(changed: dict[str, Any], code: VerdictCode, severity: S
     assert all(sentence.endswith(".") for sentence in shown.sentences)
 
 
-def test_both_pages_show_requests_over_allocatable() -> None:
-    for command in (("explain", "node/node-a3"), ("node", "node-a3")):
-        shown = " ".join(run(*command, "--demo").out.partition("\n\n")[0].split())
-        assert "Requests add up to memory 112% of allocatable" in shown
-
-
-def test_pages_agree_on_container_at_its_limit() -> None:
-    """The node's page names the pod too, the pod's page does not."""
-    words = "uses 95% of its limit 8Gi (working set): at the limit the kernel kills it."
-    node = said("node", "node-a3", "--demo")
-    pod = said("explain", "pod/postgres-0", "-n", "data", "--demo")
-    assert f"Container postgres of data/postgres-0 {words}" in node
-    assert f"Container postgres {words}" in pod
-
-
 @pytest.mark.parametrize("outcome", StepOutcome)
 def test_change_is_described_by_its_outcome(outcome: StepOutcome) -> None:
     shown = outcome_verdict(outcome, ("It is so.",))

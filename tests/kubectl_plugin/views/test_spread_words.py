@@ -15,11 +15,10 @@ from podrules.scheduling.placement.outcome import ConstraintSpread, NodeScore, S
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain, SpreadTerm
 from podrules.scheduling.skew import ConstraintSkew, WorkloadSpread
 from tests.kubectl_plugin.answers import check_texts, data, said, write_list
-from tests.kubectl_plugin.edits import items_of
+from tests.kubectl_plugin.edits import SEEDS, items_of
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_pod
 
-SEEDS: Final = Path(__file__).parents[2] / "testdata/cases/seeds"
 FIELD: Final = "spec.topologySpreadConstraints[0]"
 
 
