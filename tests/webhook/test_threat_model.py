@@ -1,4 +1,4 @@
-"""The page of threats: existing tests check each protection that it names."""
+"""The page of threats, and the limits of the server: existing tests check each protection that they name."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.marked import TESTS, written_tests
 
 ROOT = TESTS.parent
 PAGE = ROOT / "docs" / "threat-model.md"
+LIMITS = ROOT / "docs" / "webhook" / "reference.md"
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 ATTACKERS = (
     "A tenant with every right inside one namespace",
@@ -34,6 +35,14 @@ def test_every_test_that_the_threat_model_names_exists() -> None:
     named = NAMED.findall(PAGE.read_text(encoding="utf-8"))
     assert len(named) > 30
     assert [f"{Path(file)}::{name}" for file, name in named if (file, name) not in there] == []
+
+
+def test_every_limit_of_the_server_names_a_test() -> None:
+    there = {test.name for test in written_tests()}
+    _, table = LIMITS.read_text(encoding="utf-8").split("| limit | value | tests |\n| --- | --- | --- |\n")
+    rows = [line for line in table.split("\n\n")[0].splitlines() if line]
+    assert len(rows) > 20
+    assert [row for row in rows if not (named := re.findall(r"`(test_\w+)`", row)) or not there.issuperset(named)] == []
 
 
 @pytest.mark.parametrize("attacker", ATTACKERS)

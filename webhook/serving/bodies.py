@@ -83,8 +83,6 @@ def read_body(environ: WSGIEnvironment) -> Body:
     else:
         whole = _read(environ, length)
         body = Body(whole, length, whole)
-        if length > MAX_REVIEW_BYTES:
-            body = body.edges()
     if isinstance(channel, Channel):
         channel.begin_answer()
     return body
@@ -122,22 +120,16 @@ def _is_judged_by_beginning(beginning: bytes) -> bool:
 
 
 def _read(environ: WSGIEnvironment, length: int) -> bytes:
+    body, problem = b"", "ended"
     try:
-        body: bytes = environ["wsgi.input"].read(length)
+        body = environ["wsgi.input"].read(length)
     except NoMemory:
         raise Unavailable("too many large reviews at once", retry_after=1) from None
     except OSError as error:
-        if _is_ended(environ):
-            raise
-        abort(400, f"the body broke off: {error}")
+        problem = f"broke off ({error})"
     if len(body) < length:
-        if _is_ended(environ):
-            raise ConnectionResetError(errno.ECONNRESET, "ended")
-        abort(400, f"the body ended after {len(body)} of {length} bytes")
+        channel = environ.get("gunicorn.socket")
+        if isinstance(channel, Channel) and channel.connection.ended:
+            raise ConnectionResetError(errno.ECONNRESET, "the webhook has ended the connection")
+        abort(400, f"the body {problem} after {len(body)} of {length} bytes")
     return body
-
-
-def _is_ended(environ: WSGIEnvironment) -> bool:
-    """Whether the webhook has ended the connection of a request."""
-    channel = environ.get("gunicorn.socket")
-    return isinstance(channel, Channel) and channel.connection.ended

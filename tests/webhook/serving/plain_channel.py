@@ -8,10 +8,14 @@ import ssl
 class NoTls:
     """TLS that changes nothing, with handshakes that never end."""
 
+    count = 0
+    """The handshakes that began."""
+
     def wrap_bio(self, incoming: ssl.MemoryBIO, _outgoing: ssl.MemoryBIO, *, server_side: bool) -> NoTls:
         """See `ssl.SSLContext.wrap_bio`."""
         assert server_side
         self._incoming = incoming
+        self.count += 1
         return self
 
     def do_handshake(self) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from werkzeug.exceptions import BadRequest
 
 from tests.webhook.review_objects import create_review, delete_review, pod_object
 from tests.webhook.serving.plain_channel import NoTls
+from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import EDGE_BYTES, MAX_REVIEW_BYTES, skim
-from webhook.serving.bodies import LARGE_BYTES, Body, read_body
-from webhook.serving.connections import Connection, Connections, Memory
+from webhook.serving.app import create_app
+from webhook.serving.bodies import LARGE_BYTES, Body, Unavailable, read_body
+from webhook.serving.connections import Connection, Connections, Memory, NoMemory
 from webhook.serving.connections.listener import Channel
 
 PIECE = 16 << 10
@@ -51,13 +56,13 @@ class Client:
             return whole[: -len(rest[0])] + rest[0]
         return whole
 
-    def read_body(self) -> Body:
-        """Let the server read it."""
+    def read_body(self, body: object = None) -> Body:
+        """Let the server read it, or another body."""
         environ: dict[str, Any] = {
             "CONTENT_TYPE": "application/json",
             "CONTENT_LENGTH": f"{self._length}",
             "gunicorn.socket": self.channel,
-            "wsgi.input": self,
+            "wsgi.input": body or self,
         }
         return read_body(environ)
 
@@ -107,3 +112,68 @@ def test_large_body_is_read_and_kept_as_far_as_possible(
         assert len(found.beginning) < 2 * EDGE_BYTES
         assert len(found.end) == EDGE_BYTES
         assert skim(found.beginning, found.end).options is not None
+
+
+class Broken:
+    """The body of a client that sends no more, or with an error."""
+
+    def __init__(self, error: type[OSError] | None) -> None:
+        self._error = error
+
+    def read(self, _size: int) -> bytes:
+        """See ``wsgi.input``."""
+        if self._error is not None:
+            raise self._error
+        return b""
+
+
+@pytest.mark.parametrize(
+    ("error", "is_ended", "expected"),
+    [
+        pytest.param(NoMemory, False, Unavailable, id="no memory: the API server retries"),
+        pytest.param(ConnectionAbortedError, False, BadRequest, id="broken off"),
+        pytest.param(None, False, BadRequest, id="too short"),
+        pytest.param(ConnectionAbortedError, True, ConnectionResetError, id="ended, with an error"),
+        pytest.param(None, True, ConnectionResetError, id="ended by the webhook"),
+    ],
+)
+def test_body_that_does_not_arrive(
+    sockets: ExitStack, error: type[OSError] | None, *, is_ended: bool, expected: type[Exception]
+) -> None:
+    registry = Connections(lambda _: None, Memory(MAX_REVIEW_BYTES, 8 << 20))
+    client = Client(registry, sockets.enter_context(socket.socket()), CREATION, LARGE_BYTES)
+    client.seen.ended = is_ended
+    with pytest.raises(expected):
+        client.read_body(Broken(error))
+
+
+class LateBody(io.BytesIO):
+    """A body that is complete after more than half of a timeout of a second."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """See ``wsgi.input``."""
+        time.sleep(0.6)
+        return super().read(size)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        pytest.param("/validate", 200, "try again", id="judged by its edges"),
+        pytest.param("/mutate", 503, "too many large reviews at once", id="retried by the API server"),
+    ],
+)
+def test_late_large_review_is_not_read_whole(demo_cluster: Cluster, path: str, status: int, words: str) -> None:
+    body = CREATION.ljust(LARGE_BYTES)
+    answer = (
+        create_app(demo_cluster, lambda: (), lambda: False)
+        .test_client()
+        .post(
+            f"{path}?timeout=1s",
+            input_stream=LateBody(body),
+            content_length=len(body),
+            content_type="application/json",
+        )
+    )
+    assert answer.status_code == status
+    assert words in answer.get_data(as_text=True)

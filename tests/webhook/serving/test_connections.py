@@ -485,7 +485,9 @@ def test_connection_that_was_ended_begins_no_handshake(wide: World) -> None:
 
 def test_connection_that_was_ended_holds_no_memory(wide: World) -> None:
     gone = wide.new().send_head().send(60 * KIB)
+    gone.seen.body.write(b"x" * KIB)
     wide.registry.end(gone.seen, "body")
+    assert gone.seen.body.getvalue() == b""
     with pytest.raises(ConnectionResetError):
         wide.registry.pass_over(gone.seen)
     wide.new().send_head().send(MOST - SHARE + FREE - 100)
@@ -498,11 +500,12 @@ class Listening:
     def __init__(self, stack: ExitStack, registry: Connections) -> None:
         self._stack = stack
         self.greenlets = Pool(1000)
+        self.tls = NoTls()
         self._listener = Listener(
             Listener.get_listener(("127.0.0.1", 0), family=socket.AF_INET),
             lambda *_: None,
             self.greenlets,
-            context=NoTls(),
+            context=self.tls,
             connections=registry,
             failed=lambda _: None,
             accepts=lambda _: False,
@@ -543,6 +546,21 @@ def test_few_connections_are_accepted_at_once(listening: Listening) -> None:
     assert len(listening.accepted) <= 32
     serve_others()
     assert len(listening.accepted) == 60
+
+
+def test_handshake_without_a_whole_record_takes_no_turn(listening: Listening) -> None:
+    """Nor one of a client that has left."""
+    listening.connect()
+    incomplete, gone = listening.connect(), listening.connect()
+    incomplete.sendall(RECORD[:-1])
+    gone.sendall(RECORD)
+    gone.close()
+    serve_others()
+    assert len(listening.accepted) == 3
+    assert listening.tls.count == 0
+    incomplete.sendall(RECORD[-1:])
+    serve_others()
+    assert listening.tls.count == 1
 
 
 @pytest.mark.parametrize("stage", ["silent", "waits", "in its handshake", "waits in its handshake"])

@@ -346,7 +346,7 @@ class Channel:
 
 _READ: Final = 1
 """The event of a socket's watcher: the socket is readable."""
-_HANDSHAKE: Final = 22
+_HANDSHAKE: Final = b"\x16"
 """The first byte of a handshake record."""
 _MAX_RECORD: Final = HEADER_BYTES + (16 << 10) + 256
 """The maximum number of bytes of a TLS record."""
@@ -495,7 +495,6 @@ def _has_record(sock: socket.socket) -> bool:
     Uses the length in the record's header (RFC 8446, 5.1) and SO_RCVLOWAT, the number of bytes that make a socket
     readable.
     """
-    waited_for = sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT)
     try:
         there = sock.recv(_MAX_RECORD, socket.MSG_PEEK)
     except BlockingIOError:
@@ -505,9 +504,8 @@ def _has_record(sock: socket.socket) -> bool:
     length = HEADER_BYTES
     if len(there) >= HEADER_BYTES:
         length += int.from_bytes(there[3:HEADER_BYTES])
-    # Fewer bytes than were waited for are the end. Data that is not TLS is not waited for.
-    is_over = len(there) < waited_for or there[0] != _HANDSHAKE or length > _MAX_RECORD
-    has_all = is_over or length <= len(there)
+    # Data that is not TLS is not waited for.
+    has_all = there[:1] != _HANDSHAKE or length <= len(there)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1 if has_all else length)
     return has_all
 
