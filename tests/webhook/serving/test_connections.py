@@ -564,9 +564,7 @@ def test_handshake_without_a_whole_record_takes_no_turn(listening: Listening) ->
 
 
 @pytest.mark.parametrize("stage", ["silent", "waits", "in its handshake", "waits in its handshake"])
-def test_connection_that_was_ended_before_its_handshake_is_closed(
-    wide: World, listening: Listening, stage: str
-) -> None:
+def test_connection_ended_before_its_handshake_is_closed(wide: World, listening: Listening, stage: str) -> None:
     """At once: an old one may never get a turn."""
     client = listening.connect()
     if stage == "waits":

@@ -14,7 +14,6 @@ from webhook.serving.connections.registry import (
     Memory,
     NoMemory,
     Stage,
-    return_freed_memory,
 )
 
 __all__ = [
@@ -29,5 +28,4 @@ __all__ = [
     "NoMemory",
     "Stage",
     "give_way",
-    "return_freed_memory",
 ]
