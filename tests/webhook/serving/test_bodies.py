@@ -13,7 +13,7 @@ import pytest
 from werkzeug.exceptions import BadRequest
 
 from tests.webhook.review_objects import create_review, delete_review, pod_object
-from tests.webhook.serving.plain_channel import NoTls
+from tests.webhook.serving.world import NoTls
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import EDGE_BYTES, MAX_REVIEW_BYTES, skim
 from webhook.serving.app import create_app
