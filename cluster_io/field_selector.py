@@ -51,14 +51,14 @@ _VALUES: Final = {
 """The only values of some fields, apart from the empty one (PodPhase and RestartPolicy in core/v1 types.go)."""
 _UNSET: Final = {"spec.hostNetwork": "false", "spec.unschedulable": "false"}
 """The value of a field that is not set; other unset fields count as empty."""
-_OPERATORS: Final = re.compile(r"[\\,=]")
-_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
-_TERMS: Final = re.compile(r"(?:\\.|[^\\,])+", re.DOTALL)
+_OPERATORS: Final = r"[\\,=]"
+_ESCAPED: Final = r"\\(.)"
+_TERMS: Final = r"(?:\\.|[^\\,])+"
 
 
 def equal_fields(*terms: tuple[str, str]) -> str:
     """A field selector of paths and values; no value adds a term, whatever it holds."""
-    return ",".join(f"{path}=" + _OPERATORS.sub(r"\\\g<0>", value) for path, value in terms)
+    return ",".join(f"{path}=" + re.sub(_OPERATORS, r"\\\g<0>", value) for path, value in terms)
 
 
 def check_fields(text: str, kind: Kind[Any], *, live: bool) -> None:
@@ -76,7 +76,7 @@ def check_fields(text: str, kind: Kind[Any], *, live: bool) -> None:
     """
     known = (*(_METADATA_FIELDS if kind.namespaced else _METADATA_FIELDS[:1]), *_KNOWN.get(kind.kind, ()))
     known = tuple(name for name in known if live or name not in _SERVER_ONLY)
-    for term in _TERMS.findall(text):
+    for term in re.findall(_TERMS, text, flags=re.DOTALL):
         path, equals, _ = term.partition("=")
         path = path.removesuffix("!")
         if not equals:
@@ -102,7 +102,7 @@ class FieldTerm:
         if not unequal:
             path, _, value = text.partition("=")
         self.path = path
-        self.value = _ESCAPED.sub(r"\1", value if unequal else value.removeprefix("="))
+        self.value = re.sub(_ESCAPED, r"\1", value if unequal else value.removeprefix("="), flags=re.DOTALL)
         self.equal = not unequal
         self._names = path.split(".")
         self._unset = _UNSET.get(path, "")
@@ -140,7 +140,7 @@ class FieldIndex(Generic[E]):
     def of(self, selector: str) -> Sequence[E]:
         """The entries that match every term of a selector, in their order."""
         found = self._entries
-        for term in map(FieldTerm, _TERMS.findall(selector)):
+        for term in map(FieldTerm, re.findall(_TERMS, selector, flags=re.DOTALL)):
             if found is self._entries and term.equal:
                 found = self._by(term).get(term.value, ())
             else:

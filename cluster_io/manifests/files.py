@@ -343,6 +343,12 @@ def go_loader() -> type[Any]:
         yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
         twice: list[Twice]
 
+        def construct_object(self, node: Any, deep: bool = False) -> Any:
+            """Construct a value; most are texts, which are complete."""
+            if node.tag == "tag:yaml.org,2002:str" and isinstance(node.value, str):
+                return node.value
+            return super().construct_object(node, deep=deep)
+
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             """Construct a mapping, and note the fields that occur twice in it."""
             own = node.value

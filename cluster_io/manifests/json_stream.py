@@ -109,8 +109,8 @@ def _after_spaces(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-_HEAD: Final = re.compile(r"---(?:\s|$)")
-_NOTHING: Final = re.compile(r"\s*(?:#.*|%.*)?$")
+_HEAD: Final = r"---(?:\s|$)"
+_NOTHING: Final = r"\s*(?:#.*|%.*)?$"
 
 
 def readable_part(
@@ -127,13 +127,13 @@ def readable_part(
     if stream and (problem := stream.problem(where)):
         return text[: stream.end], [problem]
     lines = text.split("\n")
-    heads = [number for number, line in enumerate(lines) if _HEAD.match(line)]
+    heads = [number for number, line in enumerate(lines) if re.match(_HEAD, line)]
     starts = heads if heads[:1] == [0] else [0, *heads]
     if len(starts) == 1:
         return None
     errors: list[ManifestError] = []
     # Comments before the first line of hyphens do not form a document.
-    first = 0 if starts[0] not in heads and all(map(_NOTHING.match, lines[: starts[1]])) else 1
+    first = 0 if starts[0] not in heads and all(re.match(_NOTHING, line) for line in lines[: starts[1]]) else 1
     for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(lines)], strict=True), first):
         document = "\n".join(lines[start:end])
         place = f"{where}, document {number}"

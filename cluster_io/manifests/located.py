@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
@@ -41,8 +41,10 @@ class Place(NamedTuple):
 class Places(Struct, frozen=True):
     """Finds the line and column of an object's fields."""
 
-    by_path: Mapping[str, Place]
-    """``spec.containers[0].name``; the empty path is the object itself."""
+    by_path: Mapping[str, Any]
+    """The mark of ``spec.containers[0].name`` in YAML; the empty path is the object itself."""
+    origin: Place = Place(1, 1)
+    """Where the text of these marks begins."""
 
     def of(self, path: str) -> Place:
         """The place of a field; of an absent field, the place of its nearest parent.
@@ -55,7 +57,10 @@ class Places(Struct, frozen=True):
                 path = f"{parent}.{key}"
             else:
                 path = path[: max(path.rfind("."), path.rfind("["), 0)]
-        return self.by_path.get(path, Place(1, 1))
+        mark = self.by_path.get(path)
+        if mark is None:
+            return Place(1, 1)
+        return Place(self.origin.line + mark.line, mark.column + (1 if mark.line else self.origin.column))
 
 
 class Ignore(Struct, frozen=True):
@@ -150,7 +155,7 @@ def _located(
             yield None
         else:
             path = _item_path(item.where, document.place)
-            yield LocatedObject(document.number, item.content, Places(_places(read, path)), ignores)
+            yield LocatedObject(document.number, item.content, _places(read, path), ignores)
 
 
 def _item_path(where: str, place: str) -> str:
@@ -168,7 +173,7 @@ def line_of(document: Document, field: str) -> int | None:
         return None
     if read is None or read.node is None:
         return None
-    return Places(_places(read, _item_path(document.where, document.place))).of(field).line
+    return _places(read, _item_path(document.where, document.place)).of(field).line
 
 
 class _Read(NamedTuple):
@@ -244,7 +249,7 @@ def _check_values(where: str, text: str) -> None:
 
     Each value comes after a line break or one of a few signs, so a text with few of these needs no such check.
     """
-    if sum(1 for _ in islice(_BEFORE_VALUE.finditer(text), MAX_VALUES)) < MAX_VALUES:
+    if len(text) < MAX_VALUES or sum(1 for _ in islice(_BEFORE_VALUE.finditer(text), MAX_VALUES)) < MAX_VALUES:
         return
     import yaml
 
@@ -261,38 +266,32 @@ def _check_values(where: str, text: str) -> None:
         raise yaml_problem(where, error, text) from error
 
 
-def _parts(node: Any) -> Iterable[Any] | None:
+def _parts(node: Any) -> Any:
     """The child nodes of a node, with keys; merge keys are not expanded yet, so they are children too."""
     if isinstance(node.value, str):
         return None
-    return (part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,)))
+    return chain.from_iterable(node.value) if node.id == "mapping" else node.value
 
 
-def _places(read: _Read, path: str) -> dict[str, Place]:
+def _places(read: _Read, path: str) -> Places:
     """Where each field below a path begins: the key of a field, or the item of a list."""
     if read.node is None:
-        return {}
-    node, origin = read.node, read.origin or Place(1, 1)
+        return Places({})
+    node = read.node
     for step in re.findall(r"items\[(\d+)\]", path):
         items = next(value for key, value in node.value if key.value == "items")
         node = items.value[int(step)]
-    found = {"": _place(node, origin)}
-    waiting = [("", node)]
+    found = {"": node.start_mark}
+    waiting = [] if isinstance(node.value, str) else [("", node)]
     while waiting:
         at, node = waiting.pop()
-        if isinstance(node.value, str):
-            continue
         for index, entry in enumerate(node.value):
             key, value = entry if isinstance(entry, tuple) else (entry, entry)
             below = f"{at}[{index}]" if key is value else f"{at}.{key.value}" if at else str(key.value)
-            found[below] = _place(key, origin)
-            waiting.append((below, value))
-    return found
-
-
-def _place(node: Any, origin: Place) -> Place:
-    line, column = node.start_mark.line, node.start_mark.column
-    return Place(origin.line + line, column + (1 if line else origin.column))
+            found[below] = key.start_mark
+            if not isinstance(value.value, str):
+                waiting.append((below, value))
+    return Places(found, read.origin or Place(1, 1))
 
 
 def _ignores(comments: Iterable[tuple[int, int, str]], lines: list[str], root: Any, before: int) -> tuple[Ignore, ...]:

@@ -150,7 +150,7 @@ def _encoding(data: bytes) -> str:
     return {"x000": "UTF-32LE", "000x": "UTF-32BE", "x0x0": "UTF-16LE", "0x0x": "UTF-16BE"}.get(zeros, "")
 
 
-_TEMPLATE: Final = re.compile(r"\{\{|\{%")
+_TEMPLATE: Final = r"\{\{|\{%"
 TEMPLATE_ADVICE: Final = f"Render it first: helm template . | {PIPED}"
 """The advice for a template."""
 _REMEDIES: Final = {
@@ -178,7 +178,7 @@ def yaml_problem(where: str, error: Exception, text: str = "") -> ManifestError:
 
     mark = getattr(error, "problem_mark", None)
     line = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-    if _TEMPLATE.search(text):
+    if re.search(_TEMPLATE, text):
         return ManifestError(f"{where}{line}: it is a template", advice=TEMPLATE_ADVICE)
     if isinstance(error, RecursionError):
         return ManifestError(f"{where}: nested too deeply")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 from enum import Enum
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Self
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
 
 from kubectl_plugin.options.flag import KUBECTL, SOURCES, VERSIONS, OptionsStruct, flag, seconds, switch, version
 
@@ -25,14 +25,12 @@ DEMO_SCHEDULER: Final = "configmap/kube-system/kube-scheduler"
 """The scheduler's configuration in the demo cluster, used without a flag."""
 
 
-class Streams(NamedTuple):
+class Streams:
     """Where a command reads and writes."""
 
-    stdin: IO[str]
-    out: IO[str]
-    err: IO[str]
-    columns: int | None = None
-    """Width of the text, if ``out`` is a buffer; None: the width of ``out``."""
+    def __init__(self, stdin: IO[str], out: IO[str], err: IO[str], columns: int | None = None) -> None:
+        """Take the streams, and the width of the text, if ``out`` is a buffer; None: the width of ``out``."""
+        self.stdin, self.out, self.err, self.columns = stdin, out, err, columns
 
     def width(self) -> int:
         """The number of text columns on ``out``."""
@@ -41,7 +39,7 @@ class Streams(NamedTuple):
         return text_columns(self.out) if self.columns is None else self.columns
 
 
-class Output(NamedTuple):
+class Output(OptionsStruct):
     """The output that ``-o`` selects."""
 
     format: str = "table"
@@ -87,7 +85,7 @@ class Output(NamedTuple):
         return self._selected.is_data
 
 
-class TypedCommand(NamedTuple):
+class TypedCommand(OptionsStruct):
     """The typed command, for suggestions that repeat it with another target."""
 
     command: str = ""

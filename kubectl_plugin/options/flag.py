@@ -24,10 +24,10 @@ CONFIRMATION: Final = "confirmation that the machine is off"
 _EXCLUSIVE: Final = frozenset({SOURCES, CONFIRMATION})
 """A command line may have only one flag of each of these groups."""
 
-_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})")
+_NUMBER: Final = r"[-+]?(?:[0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})"
 """Seconds without a unit; without ``inf``, ``nan`` and exponents, which Python's float would accept."""
-_VERSION: Final = re.compile(r"v?1\.(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{1,4})?(?:[+-][0-9A-Za-z.+-]{1,60})?", re.ASCII)
-_WHOLE: Final = re.compile(r"[-+]?[0-9]+", re.ASCII)
+_VERSION: Final = r"v?1\.(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{1,4})?(?:[+-][0-9A-Za-z.+-]{1,60})?"
+_WHOLE: Final = r"[-+]?[0-9]+"
 _MAX_INT64: Final = 2**63 - 1
 """deletionGracePeriodSeconds is an int64 (meta/v1, types.go)."""
 _DIGITS: Final = len(str(-_MAX_INT64))
@@ -232,7 +232,7 @@ def version(text: str) -> str:
     Raises:
         argparse.ArgumentTypeError: not a version.
     """
-    if not _VERSION.fullmatch(text):
+    if not re.fullmatch(_VERSION, text):
         raise argparse.ArgumentTypeError(f'"{text}": not a version of Kubernetes\nWrite e.g. 1.35')
     return text
 
@@ -243,7 +243,7 @@ def grace_seconds(text: str) -> int:
     Raises:
         argparse.ArgumentTypeError: not a number of seconds, or too large.
     """
-    if not _WHOLE.fullmatch(text):
+    if not re.fullmatch(_WHOLE, text):
         raise argparse.ArgumentTypeError(
             f'"{text[:40]}": not a grace period\nWrite seconds, 0 or more; a negative number means the pod\'s own'
         )
@@ -267,7 +267,7 @@ def span(text: str) -> float:
     Raises:
         argparse.ArgumentTypeError: it is neither, or it is negative or longer than a year.
     """
-    value = float(text) if _NUMBER.fullmatch(text) else _go_duration(text)
+    value = float(text) if re.fullmatch(_NUMBER, text) else _go_duration(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f'"{text}": negative\nWrite e.g. 30s')
     if value > _MAX_SECONDS:

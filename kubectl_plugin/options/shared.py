@@ -188,7 +188,7 @@ class OutputFormats:
         # As kubectl: JSON is json.
         plain = self._formats.get(text.lower())
         if plain is not None and not plain.template:
-            return Output(plain.name)
+            return Output(format=plain.name)
         name, _, given = text.partition("=")
         entry = self._formats.get(name)
         if entry is None or entry.template is None:
@@ -199,7 +199,7 @@ class OutputFormats:
             raise argparse.ArgumentTypeError(
                 f"{name}: its template is missing\nWrite e.g. -o {name}={entry.template.example}"
             )
-        return Output(name, _template(name, entry.template, given))
+        return Output(format=name, template=_template(name, entry.template, given))
 
 
 def _template(name: str, expected: TemplateArgument, given: str) -> Any:
@@ -253,7 +253,7 @@ def _wanted_output(args: argparse.Namespace) -> Output:
     columns = chosen.template
     if not isinstance(columns, CustomColumns):
         raise UsageError("--no-headers needs -o custom-columns=SPEC", advice="For names only, use -o name")
-    return chosen._replace(template=columns._replace(shows_headings=False))
+    return chosen.replace(template=columns._replace(shows_headings=False))
 
 
 def _is_format(text: str) -> bool:
@@ -298,7 +298,7 @@ def page_or_output(example: str) -> Any:
 
     def wanted(text: str) -> str | Output:
         if text in plain:
-            return Output(text)
+            return Output(format=text)
         if _is_format(text):
             raise argparse.ArgumentTypeError(
                 f'"{text}": a format, and this command has only {listed_formats}\n'

@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 
 from cluster_io.errors import UsageError
 from kubectl_plugin.options import ClusterOptions, CommandOptions, Selection, TypedCommand
-from kubectl_plugin.options.flag import add_flags
+from kubectl_plugin.options.flag import OptionsStruct, add_flags
 from kubectl_plugin.parsing.commands import COMMANDS, flags_of, options_of, takes_value
 from podrules import __version__
 
@@ -23,20 +23,11 @@ _NOT_OF_TARGET: Final = frozenset({"request_timeout", "offline"})
 """Flags of `ClusterOptions` that do not select objects."""
 
 
-class ParsedCommand(NamedTuple):
+class ParsedCommand(OptionsStruct):
     """A parsed command line."""
 
     command: str
     options: CommandOptions
-
-
-class Tokens(NamedTuple):
-    """The typed words, with flags separated: kubectl's users write flags anywhere, even before the command."""
-
-    flags: tuple[str, ...]
-    """The flags with their values."""
-    positional: tuple[str, ...]
-    """The command first, then its targets."""
 
 
 def parse(words: Sequence[str]) -> ParsedCommand:
@@ -57,10 +48,11 @@ def parse(words: Sequence[str]) -> ParsedCommand:
         from kubectl_plugin.parsing.mistakes import unknown_command
 
         raise unknown_command(command, flags, positional[1:])
-    return _parse_command(command, Tokens(flags, positional[1:]))
+    return _parse_command(command, flags, positional[1:])
 
 
-def _split(words: Sequence[str]) -> Tokens:
+def _split(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The flags with their values, and the other words. Users of kubectl write flags anywhere."""
     flags: list[str] = []
     positional: list[str] = []
     # Of this command, the flags are loaded to separate the words.
@@ -82,7 +74,7 @@ def _split(words: Sequence[str]) -> Tokens:
             has_open_flag = takes_value(word, command)
         else:
             positional.append(word)
-    return Tokens(tuple(flags), tuple(positional))
+    return tuple(flags), tuple(positional)
 
 
 def _is_way(word: str) -> bool:
@@ -117,7 +109,7 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, not_one_of(str(value), tuple(map(str, action.choices))))
 
 
-def _parse_command(command: str, typed: Tokens) -> ParsedCommand:
+def _parse_command(command: str, flags: Sequence[str], positional: Sequence[str]) -> ParsedCommand:
     options = options_of(command)
     parser = Parser(
         prog=f"kubectl qos {command}",
@@ -129,17 +121,17 @@ def _parse_command(command: str, typed: Tokens) -> ParsedCommand:
     )
     add_flags(parser, options.all_flags())
     try:
-        args, left = parser.parse_known_args([*typed.flags, *(["--"] if typed.positional else []), *typed.positional])
+        args, left = parser.parse_known_args([*flags, *(["--"] if positional else []), *positional])
     except (argparse.ArgumentError, UsageError) as error:
         from kubectl_plugin.parsing.mistakes import wrong_flag
 
-        raise wrong_flag(command, typed.flags, typed.positional, error) from None
+        raise wrong_flag(command, flags, positional, error) from None
     if left:
         from kubectl_plugin.parsing.mistakes import left_over
 
-        raise left_over(command, typed.flags, typed.positional, left)
-    args.typed = TypedCommand(command, tuple(_flags_to_repeat(command, typed.flags)))
-    return ParsedCommand(command, options.parsed(args))
+        raise left_over(command, flags, positional, left)
+    args.typed = TypedCommand(command=command, flags=tuple(_flags_to_repeat(command, flags)))
+    return ParsedCommand(command=command, options=options.parsed(args))
 
 
 def _flags_to_repeat(command: str, flags: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_UNSAFE: Final = re.compile(
+_UNSAFE: Final = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
 )
@@ -17,7 +17,9 @@ _UNSAFE: Final = re.compile(
 
 def escape(text: str) -> str:
     """The text with every character that could mislead a terminal or a reader written as an escape."""
-    return _UNSAFE.sub(_visible, text.replace("\n", " ").replace("\t", " "))
+    if text.isascii() and text.isprintable():
+        return text
+    return re.sub(_UNSAFE, _visible, text.replace("\n", " ").replace("\t", " "))
 
 
 def _visible(found: re.Match[str]) -> str:

@@ -32,16 +32,16 @@ _NAMED: Final = frozenset(
 )
 """Kinds that other objects refer to by name: a missing one does not count as absent."""
 _METRICS: Final = ".metrics.k8s.io"
-_ADDRESS: Final = re.compile(r"(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:]+\])(?::\d+)?")
+_ADDRESS: Final = r"(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:]+\])(?::\d+)?"
 _FIXES: Final = (
-    (re.compile("kubelet .*no preferred addresses"), "the Node needs status.addresses"),
+    ("kubelet .*no preferred addresses", "the Node needs status.addresses"),
     (
-        re.compile("kubelet .*(refused|no route to host|time(d )?out|deadline exceeded|no answer)"),
+        "kubelet .*(refused|no route to host|time(d )?out|deadline exceeded|no answer)",
         "the API server has to reach the kubelet's port, 10250",
     ),
-    (re.compile("kubelet .*x509: "), "the API server has to trust the kubelet's certificate (kubectl get csr)"),
-    (re.compile("kubelet .*answers 40[13]: "), "the kubelet has to accept the API server's client certificate"),
-    (re.compile(r"metrics\.k8s\.io: not served"), "metrics-server serves them"),
+    ("kubelet .*x509: ", "the API server has to trust the kubelet's certificate (kubectl get csr)"),
+    ("kubelet .*answers 40[13]: ", "the kubelet has to accept the API server's client certificate"),
+    (r"metrics\.k8s\.io: not served", "metrics-server serves them"),
 )
 """The remedies by reason why usage is unknown."""
 
@@ -61,7 +61,7 @@ def unread_lines(unread: Iterable[UnreadInput], *, measured: Collection[str] = (
         alike = entry
         if entry.node:
             # The reason without the names and addresses of nodes.
-            said = _ADDRESS.sub("ADDRESS", entry.reason.replace(f"the kubelet of {entry.node} ", "each kubelet "))
+            said = re.sub(_ADDRESS, "ADDRESS", entry.reason.replace(f"the kubelet of {entry.node} ", "each kubelet "))
             reason = re.sub(rf"(?<![\w.-]){re.escape(entry.node)}(?![\w-])", "NODE", said)
             alike = replace(entry, node="", reason=reason)
         elif not entry.reason.startswith(FORBIDDEN):
@@ -149,7 +149,7 @@ def _line(entry: UnreadInput, alike: Sequence[UnreadInput], *, known: bool) -> s
             unknown = f"usage of {nodes} is unknown"
     if not entry.reason.startswith(FORBIDDEN):
         kinds = listed(list(dict.fromkeys(one.resource for one in alike)))
-        helps = (fix for pattern, fix in _FIXES if pattern.search(f"{kinds}: {entry.reason}"))
+        helps = (fix for pattern, fix in _FIXES if re.search(pattern, f"{kinds}: {entry.reason}"))
         return "; ".join((f"{unknown or f'{kinds}{place}'}: {entry.reason}", *helps))
     refused = f"you may not {entry.verb} {entry.resource if unknown else 'them'}"
     # Loaded only for a refusal.

@@ -15,7 +15,7 @@ _MAX_READ: Final = 16_384
 """The most characters of a message that are read."""
 _MAX_NAME: Final = 253
 """The most characters of a DNS subdomain."""
-_LONG_ID: Final = re.compile(
+_LONG_ID: Final = (
     r"\b([0-9a-f]{8})(?:[0-9a-f]{24,56}\b|-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)|\b(\w{8})[\w+=-]{72,}"
 )
 """Matches ids of containers and sandboxes, digests, uids, and encoded texts."""
@@ -190,7 +190,7 @@ def cut(message: str, most: int = 240) -> str:
     text = " ".join(message[:_MAX_READ].split())
     if len(message) > _MAX_READ:
         text = f"{text[: _MAX_READ // 2]} {' '.join(message[-_MAX_READ // 2 :].split())}"
-    text = _LONG_ID.sub(r"\1\2…", text)
+    text = re.sub(_LONG_ID, r"\1\2…", text)
     if len(text) <= most:
         return text
     head, tail = text[: most // 2].rpartition(" ")[0], text[-(most // 2) :].partition(" ")[2]

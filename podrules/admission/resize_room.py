@@ -28,8 +28,8 @@ from podrules.api.model.quantity import ZERO
 from podrules.pod.priority import is_mirror_pod, is_static_pod
 from podrules.pod.resources import CPU, MEMORY, PodResourcesOptions, allocated_pod, pod_requests, scheduler_options
 
-_REPORTED: Final = re.compile(
-    r"enough resource: (cpu|memory), requested: ([0-9]{1,19}), used: ([0-9]{1,19}), capacity: ([0-9]{1,19})", re.ASCII
+_REPORTED: Final = (
+    r"enough resource: (cpu|memory), requested: ([0-9]{1,19}), used: ([0-9]{1,19}), capacity: ([0-9]{1,19})"
 )
 """The kubelet's own numbers: cpu in thousandths, memory in bytes."""
 
@@ -82,7 +82,7 @@ def resize_room(
         MEMORY: node.status.allocatable.get(MEMORY, ZERO).value,
     }
     lacks = {name: asked[name] + sum(one.amounts[name] for one in holders) - has[name] for name in has}
-    reported = None if complete else _REPORTED.search(message)
+    reported = None if complete else re.search(_REPORTED, message)
     if reported is not None:
         name, wanted, used, whole = reported.groups()
         lacks[name] = max(lacks[name], int(wanted) + int(used) - int(whole))

@@ -54,12 +54,12 @@ ADDED_LABELS: Final = frozenset(key for kind in _MAKERS for key in controllers_l
 """Labels that controllers add to those of a template."""
 
 
-_PERCENTAGE: Final = re.compile(r"([0-9]{1,9})%", re.ASCII)
+_PERCENTAGE: Final = r"([0-9]{1,9})%"
 
 
 def percentage(text: str) -> int | None:
     """The number before the sign; None: the text is not a percentage."""
-    match = _PERCENTAGE.fullmatch(text)
+    match = re.fullmatch(_PERCENTAGE, text)
     return None if match is None else int(match[1])
 
 

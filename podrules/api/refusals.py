@@ -30,7 +30,7 @@ _MAX_NAME: Final = 253
 """The number of characters of a name, or of a detail, that are kept."""
 _MAX_WAIT: Final = 1200
 """The seconds after which a controller has retried."""
-_BEFORE: Final = re.compile(
+_BEFORE: Final = (
     r"(?:\(combined from similar events\): )?"
     r"(?:Error creating|(?:create|update) (?:Pod|Claim) \S+ .{0,600}? failed error): "
 )
@@ -79,8 +79,8 @@ class Refuser(Struct, frozen=True, rename="camel"):
     """Its requirement, or its service: resources, scopes, a level, a service as ``namespace/name``."""
 
 
-_CALL: Final = re.compile(r'failed calling (?:admission )?webhook "([^"]+)"')
-_SERVICE: Final = re.compile(r"https://([\w-]+)\.([\w-]+)\.svc\b")
+_CALL: Final = r'failed calling (?:admission )?webhook "([^"]+)"'
+_SERVICE: Final = r"https://([\w-]+)\.([\w-]+)\.svc\b"
 _CALLS: Final[tuple[tuple[RefusedFor, str], ...]] = (
     (RefusedFor.WEBHOOK_SERVICE_EMPTY, r"no endpoints available for service"),
     (RefusedFor.WEBHOOK_SERVICE_MISSING, r'service "[^"]*" not found'),
@@ -129,7 +129,7 @@ _ROWS: Final[tuple[tuple[RefusedFor, str], ...]] = (
 def said_by_server(message: str) -> str:
     """The API server's own message inside that of a controller, in one line."""
     text = " ".join(message[:_MAX_TEXT].split())
-    found = _BEFORE.match(text)
+    found = re.match(_BEFORE, text)
     return text[found.end() :] if found is not None else text
 
 
@@ -142,8 +142,8 @@ def refuser(message: str) -> Refuser | None:
             name, detail = parts.get("name") or "", (parts.get("detail") or "").rstrip(". ")
             return Refuser(why, name[:_MAX_NAME], detail if len(detail) <= _MAX_NAME else f"{detail[:_MAX_NAME]}…")
         # After the rejection by a webhook, which may quote any other message.
-        if why is RefusedFor.WEBHOOK_REFUSES and (call := _CALL.search(text)) is not None:
-            service = _SERVICE.search(text, call.end())
+        if why is RefusedFor.WEBHOOK_REFUSES and (call := re.search(_CALL, text)) is not None:
+            service = re.search(_SERVICE, text[call.end() :])
             place = f"{service[2]}/{service[1]}" if service is not None else ""
             cause = next(cause for cause, words in _CALLS if re.search(words, text[call.end() :]))
             return Refuser(cause, call[1][:_MAX_NAME], place[:_MAX_NAME])

@@ -92,7 +92,7 @@ _SUMMARIES: Final = ("Unable to attach or mount volumes", "Unable to mount volum
 """The volume manager lists the missing volumes every two minutes; the warning of the volume itself has the reason."""
 _MOVES: Final = frozenset({"Pulling", "Pulled", "Created", "Started"})
 """Later steps: an earlier blocker no longer applies."""
-_VOLUME: Final = re.compile(r'volume "[^"]{1,300}"')
+_VOLUME: Final = r'volume "[^"]{1,300}"'
 _COMBINED: Final = "(combined from similar events): "
 
 
@@ -249,7 +249,7 @@ def hinted_by(pod: Pod, reasons: Sequence[str], events: Iterable[Event], at: dat
 
 def _step(event: Event) -> tuple[str, str]:
     """The failing step, and its volume: messages of one step differ in ids."""
-    volume = _VOLUME.search(event.message)
+    volume = re.search(_VOLUME, event.message)
     return event.reason, volume[0] if volume is not None else ""
 
 
@@ -292,7 +292,7 @@ def _is_of(event: Event, pod: Pod) -> bool:
 
 
 def _holds(event: Event, at: datetime, attached: Sequence[Event]) -> bool:
-    last, volume = instant(event.last), _VOLUME.search(event.message)
+    last, volume = instant(event.last), re.search(_VOLUME, event.message)
     if event.reason == _ATTACH and volume is not None:
         return not any(volume[0] in one.message and (one.last or "") >= (event.last or "") for one in attached)
     return last is not None and at - last <= _HOLDS

@@ -84,9 +84,9 @@ _SHARES: Final = {"azure_file": "Azure File", "nfs": "NFS"}
 """In-tree sources that any node can write to."""
 _FOLDERS: Final = {"host_path": "hostPath", "local": "local"}
 """In-tree sources that are a folder of a node."""
-_ON_NODE: Final = re.compile(r"(?:^metadata\.name|(?<!node-role\.kubernetes\.io)/(?:host|node)(?:name|id)?) In$")
+_ON_NODE: Final = r"(?:^metadata\.name|(?<!node-role\.kubernetes\.io)/(?:host|node)(?:name|id)?) In$"
 """Requirements of labels with a different value on each node: the kubelet's, and those of local CSI drivers."""
-_NFS: Final = re.compile(r"(?:^|[/.-])nfs(?:[/.-]|$)")
+_NFS: Final = r"(?:^|[/.-])nfs(?:[/.-]|$)"
 _CONTROLLED: Final = {"fc": "FC", "iscsi": "iSCSI"}
 """In-tree sources that the attach/detach controller attaches."""
 _REMOVED: Final = {"cephfs": "CephFS", "glusterfs": "GlusterFS", "rbd": "Ceph RBD"}
@@ -258,12 +258,12 @@ def is_for_one_node(pod: Pod) -> bool:
     """Whether the nodeSelector of a pod, or its required affinity, names one node."""
     affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    return any(_ON_NODE.search(f"{key} In") for key in pod.spec.node_selector) or bool(_names_of_node(required))
+    return any(re.search(_ON_NODE, f"{key} In") for key in pod.spec.node_selector) or bool(_names_of_node(required))
 
 
 def is_nfs(name: str) -> bool:
     """Whether the volumes of a CSI driver or a provisioner are NFS, by its name."""
-    return _NFS.search(name) is not None
+    return re.search(_NFS, name) is not None
 
 
 def is_of_node(volume: PersistentVolume, node: Node) -> bool:
@@ -284,7 +284,7 @@ def _names_of_node(selector: NodeSelector | None) -> set[tuple[str, str]]:
         [
             (one.key, value)
             for one in (*term.match_expressions, *term.match_fields)
-            if _ON_NODE.search(f"{one.key} {one.operator}")
+            if re.search(_ON_NODE, f"{one.key} {one.operator}")
             for value in one.values
         ]
         for term in terms

@@ -48,7 +48,7 @@ MAX_BURSTABLE_OOM_SCORE_ADJ: Final = BEST_EFFORT_OOM_SCORE_ADJ - 1
 _KUBE_PROXY: Final = "kube-proxy"
 _OF_OPENSHIFT: Final = "openshift-kube-proxy"
 """The name of its DaemonSet and of its namespace on OpenShift."""
-_KUBE_PROXY_IMAGE: Final = re.compile(r"(?:.*/)?kube-proxy(?:-(?:amd64|arm|arm64|ppc64le|s390x))?(?:[:@].*)?")
+_KUBE_PROXY_IMAGE: Final = r"(?:.*/)?kube-proxy(?:-(?:amd64|arm|arm64|ppc64le|s390x))?(?:[:@].*)?"
 
 
 class OOMRule(Enum):
@@ -150,7 +150,7 @@ def pod_oom_score_adjs(
 def _with_own(pod: Pod, scores: tuple[OOMScoreAdj, ...]) -> tuple[OOMScoreAdj, ...]:
     """The scores, with the value that kube-proxy writes for itself."""
     containers = pod.spec.containers
-    found = [one.name for one in containers if _KUBE_PROXY_IMAGE.fullmatch(one.image)]
+    found = [one.name for one in containers if re.fullmatch(_KUBE_PROXY_IMAGE, one.image)]
     by: Literal["Image", "Label", "DaemonSet"] = "Image"
     if not found and pod.metadata.namespace in {"kube-system", _OF_OPENSHIFT}:
         owner = pod.metadata.controller

@@ -32,10 +32,9 @@ MEMORY: Final = "memory"
 EPHEMERAL_STORAGE: Final = "ephemeral-storage"
 HUGEPAGES_PREFIX: Final = "hugepages-"
 _NATIVE_DOMAIN: Final = "kubernetes.io/"
-_QUALIFIED_NAME: Final = re.compile(
+_QUALIFIED_NAME: Final = (
     r"(?:(?P<prefix>[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*)/)?"
-    r"(?P<name>[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)",
-    re.ASCII,
+    r"(?P<name>[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)"
 )
 
 DEFAULT_MILLI_CPU_REQUEST: Final = Quantity(100, MILLI)
@@ -95,7 +94,7 @@ def is_extended_resource_name(name: str) -> bool:
     """Whether it is a resource outside Kubernetes' own, such as a device (helper.IsExtendedResourceName)."""
     if is_native_resource(name) or name.startswith("requests."):
         return False
-    quota_name = _QUALIFIED_NAME.fullmatch(f"requests.{name}")
+    quota_name = re.fullmatch(_QUALIFIED_NAME, f"requests.{name}")
     return quota_name is not None and len(quota_name["prefix"]) <= 253 and len(quota_name["name"]) <= 63
 
 

@@ -33,7 +33,7 @@ SCHEDULER_NAMESPACE: Final = "kube-system"
 """The namespace of those pods, and of the schedulers' LeaseCandidates."""
 _SCHEDULER_LEASE: Final = "kube-scheduler"
 """The default Lease of the leading scheduler."""
-_SEMVER: Final = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})(?:\.([0-9]{1,9}))?", re.ASCII)
+_SEMVER: Final = r"v?([0-9]{1,9})\.([0-9]{1,9})(?:\.([0-9]{1,9}))?"
 
 
 GATE_FIELDS: Final[Mapping[str, str]] = {change.gate: field for field, change in GATES.items()}
@@ -294,7 +294,7 @@ def leading_scheduler(candidates: Iterable[LeaseCandidate]) -> Release | None:
 
 def _semver(text: str) -> tuple[int, ...] | None:
     """Major, minor and patch; patch may be missing."""
-    found = _SEMVER.match(text)
+    found = re.match(_SEMVER, text)
     return None if found is None else tuple(int(part or 0) for part in found.groups())
 
 

@@ -223,7 +223,7 @@ def test_official_client_gives_the_answer_of_kubectl(space: Space) -> None:
         try:
             source = LiveSource(transport, namespace=space.name)
             options = ExplainOptions(
-                targets=("pod/web",), output=Output("json"), colour=False, cluster=ClusterOptions()
+                targets=("pod/web",), output=Output(format="json"), colour=False, cluster=ClusterOptions()
             )
             streams = Streams(io.StringIO(), io.StringIO(), io.StringIO())
             found = list(explain(targets_of(options.targets, options.selection), options, source, streams))

@@ -21,7 +21,7 @@ from podrules.pod.resources import MEMORY
 _MOST: Final = 200
 """The most characters of a message: it may be the end of a log."""
 _BACK_OFF: Final = "back-off "
-_FATAL: Final = re.compile(r"\b(panic|fatal|FATAL|Exception in thread|Caused by|level=(fatal|error)|[Ee]rror:)")
+_FATAL: Final = r"\b(panic|fatal|FATAL|Exception in thread|Caused by|level=(fatal|error)|[Ee]rror:)"
 _ERROR: Final = "Error"
 """The kubelet's word for any end with an exit code other than 0."""
 _NAMES: Final = "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM"
@@ -87,5 +87,5 @@ def signal_name(number: int | None) -> str:
 def decisive(message: str) -> str:
     """The decisive line of a message, cut: the first that names a panic or another fatal error, else the last."""
     lines = [line for line in message.strip().splitlines() if line.strip()]
-    named = (line for line in lines if _FATAL.search(line[:_MOST]))
+    named = (line for line in lines if re.search(_FATAL, line[:_MOST]))
     return cut(next(named, lines[-1] if lines else ""), _MOST).rstrip(". ")

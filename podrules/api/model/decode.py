@@ -44,16 +44,9 @@ _TEXT: Final = r'"[^"\\]*+(?:(?:(?:\\u....)++|(?:\\.)++)[^"\\]*+)*+"'
 _FLAT: Final = rf'[^][{{}}"]++|{_TEXT}'
 _RUN: Final = rf"(?:{_FLAT}|[\[{{](?:{_FLAT})*+[\]}}])*+(?:([\[{{]++)|([\]}}]++))"
 """Opening or closing brackets, after all that has no bracket or is a list or mapping without others in it."""
-_RUNS: Final[dict[type, re.Pattern[Any]]] = {
-    str: re.compile(_RUN, re.DOTALL),
-    bytes: re.compile(_RUN.encode(), re.DOTALL),
-}
-_HALF_A_PAIR: Final = re.compile(
-    r"""(?<!\\)((?:\\\\)*)   # no backslash before the escape, or only pairs of them
+_HALF_A_PAIR: Final = r"""(?x)(?<!\\)((?:\\\\)*)   # no backslash before the escape, or only pairs of them
     (?:\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})
-    |(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})""",
-    re.VERBOSE,
-)
+    |(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})"""
 _PREPARED: set[Any] = set()
 """Types for which msgspec has made a decoder."""
 _PREPARE_LOCK = threading.Lock()
@@ -134,7 +127,8 @@ def without_depths(text: AnyStr, effort: int = sys.maxsize) -> AnyStr:
         effort: The text itself is returned if it takes more, or is not JSON: a byte up to 20 ns of CPU, and a run of
             brackets up to 0.4 µs.
     """
-    match = _RUNS[type(text)].match
+    runs: dict[type, Any] = {str: _RUN, bytes: _RUN.encode()}
+    match = re.compile(runs[type(text)], re.DOTALL).match
     kept: list[AnyStr] = []
     start = cut = end = depth = 0
     for _ in range((effort - len(text)) // _RUN_EFFORT):
@@ -158,7 +152,7 @@ def without_depths(text: AnyStr, effort: int = sys.maxsize) -> AnyStr:
 
 def without_halves(text: str) -> str:
     """A JSON text of the same length in which each half of a surrogate pair is U+FFFD."""
-    return _HALF_A_PAIR.sub(r"\1\\ufffd", text) if "\\ud" in text or "\\uD" in text else text
+    return re.sub(_HALF_A_PAIR, r"\1\\ufffd", text) if "\\ud" in text or "\\uD" in text else text
 
 
 def from_object(value: Any, kind: type[T]) -> T:

@@ -30,11 +30,11 @@ class FieldError(NamedTuple):
 
 _MAX_SHOWN: Final = 40
 """The most characters of a value that a message shows."""
-_STEP: Final = re.compile(r"(\.[^.\[]+)|\[([0-9]+)\]|(\[\.\.\.\])")
-_AT: Final = re.compile(r"(?s)\A(.*?)(?: - at `(\$[^`]*)`)?\Z")
-_EXPECTED: Final = re.compile(r"Expected `([^`]*)`")
-_ABOUT_FIELD: Final = re.compile(r"Object (missing required|contains unknown) field `([^`]*)`")
-_NUMERAL: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})", re.ASCII)
+_STEP: Final = r"(\.[^.\[]+)|\[([0-9]+)\]|(\[\.\.\.\])"
+_AT: Final = r"(?s)\A(.*?)(?: - at `(\$[^`]*)`)?\Z"
+_EXPECTED: Final = r"Expected `([^`]*)`"
+_ABOUT_FIELD: Final = r"Object (missing required|contains unknown) field `([^`]*)`"
+_NUMERAL: Final = r"[-+]?(?:0|[1-9][0-9]{0,17})"
 _WRITE: Final = {
     "str": "a string",
     "int": "a whole number",
@@ -46,7 +46,7 @@ _WRITE: Final = {
 _OF_TIME: Final = "matching regex"
 """Only times have a pattern among the strings."""
 _A_TIME: Final = '"2026-11-22T10:00:00Z"'
-_BOUND: Final = re.compile(r"(>=|<=) (-?[0-9]+)")
+_BOUND: Final = r"(>=|<=) (-?[0-9]+)"
 _SIDES: Final = {">=": "at least", "<=": "at most"}
 
 
@@ -57,7 +57,7 @@ def misfit(error: Exception, value: Any) -> FieldError:
         error: The error that msgspec raised.
         value: The whole object, as plain dicts and lists.
     """
-    problem, path = _AT.findall(str(error))[0]
+    problem, path = re.findall(_AT, str(error))[0]
     # Quantities and structs that check themselves have words of their own.
     own = isinstance(error.__cause__, ValueError)
     quantity = isinstance(error.__cause__, QuantityError)
@@ -97,16 +97,16 @@ def not_json(error: Exception) -> str:
 
 
 def _problem(problem: str, found: Any) -> str:
-    about = _ABOUT_FIELD.match(problem)
+    about = re.match(_ABOUT_FIELD, problem)
     if about:
         return f"the field {about[2]} is missing" if about[1].startswith("missing") else f'unknown field "{about[2]}"'
-    expected = _EXPECTED.match(problem)
+    expected = re.match(_EXPECTED, problem)
     wanted = [kind for kind in expected[1].split(" | ") if kind in _WRITE] if expected else []
     if not wanted:
         return f"{shown(found)} does not fit this field"
     if _OF_TIME in problem and isinstance(found, str):
         return no_time(found)
-    bound = _BOUND.search(problem)
+    bound = re.search(_BOUND, problem)
     example = f" of {_SIDES[bound[1]]} {bound[2]}" if bound else _example(found, wanted)
     return f"{_what_it_is(found, wanted)}; write {' or '.join(_WRITE[kind] for kind in wanted)}{example}"
 
@@ -136,7 +136,7 @@ def _example(found: Any, wanted: list[str]) -> str:
     if isinstance(found, bool | int | float) and "str" in wanted:
         # What stands in the file may look different: 3.10, 0777, yes.
         return ", in quotation marks"
-    if isinstance(found, str) and "int" in wanted and _NUMERAL.fullmatch(found):
+    if isinstance(found, str) and "int" in wanted and re.fullmatch(_NUMERAL, found):
         return f" ({found.removeprefix('+')})"
     if isinstance(found, str) and wanted == ["bool"] and found.lower() in {"true", "false"}:
         return f" without quotation marks ({found.lower()})"
@@ -158,7 +158,7 @@ def shown(value: Any) -> str:
 def _found(path: str, value: Any, fits: Callable[[Any], bool]) -> tuple[str, Any]:
     """The path with the key that msgspec omits (``limits[...]`` becomes ``limits.cpu``), and the value at it."""
     shown = ""
-    for step, index, anything in _STEP.findall(path):
+    for step, index, anything in re.findall(_STEP, path):
         key: Any = int(index) if index else step.removeprefix(".")
         if anything:
             key = next((name for name, entry in value.items() if not fits(entry)), None)

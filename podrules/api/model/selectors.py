@@ -18,12 +18,9 @@ from podrules.api.model.base import Model
 
 _NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
-_TERM: Final = re.compile(
-    r"""\s*(?P<no>!\s*)?(?P<key>[^\s=!,()<>]+)
+_TERM: Final = r"""(?x)\s*(?P<no>!\s*)?(?P<key>[^\s=!,()<>]+)
     (?:\s*(?P<equals>==|=|!=)\s*(?P<value>[^\s=!,()<>]*)|\s+(?P<set>in|notin)\s*\((?P<values>[^()]*)\))?
-    \s*(?P<end>,|$)""",
-    re.VERBOSE,
-)
+    \s*(?P<end>,|$)"""
 """One term of a typed selector."""
 _OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 _API_OPERATORS: Final = {"=": "In"} | {text: name for name, text in _OPERATORS.items()}
@@ -115,7 +112,7 @@ class Selector(Struct, frozen=True):
         terms: list[Requirement] = []
         position, more = 0, bool(text.strip())
         while more:
-            found = _TERM.match(text, position)
+            found = re.compile(_TERM).match(text, position)
             if found is None or (found["no"] and (found["equals"] or found["set"])):
                 raise SelectorError(f'"{text[position:].strip() or text}" is no term of a label selector')
             terms.append(_typed_term(found))

@@ -21,6 +21,7 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import timedelta
+from operator import itemgetter
 from typing import Any, Final
 
 from msgspec import Struct
@@ -31,7 +32,7 @@ from podrules.api.model.misfit import no_time, unfit
 from podrules.api.model.quantity import Quantity, QuantityError, go_float
 from podrules.api.schema.table import GoType, Schema
 
-_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:\d\d)", re.ASCII)
+_TIME: Final = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:\d\d)"
 _EMBEDDED_SINCE: Final = 35
 """The first minor version with messages that name the embedded structs on the way to a field."""
 _MAX_DURATION: Final = timedelta(microseconds=2**63 // 1000)
@@ -147,10 +148,12 @@ class _Reader:
             field = fields.get(key)
             if field is None:
                 self.unknown.append(UndefinedField(at.below(key), tuple(fields), entry))
-            else:
+                continue
+            into = self._known.type(field.type)
+            # Most values need no place.
+            if into.shape != "string" or not isinstance(entry, str):
                 through = field.through if self._known.minor >= _EMBEDDED_SINCE else ()
-                place = _At(at.below(key), (*at.stack, *through, key), own)
-                self._value(entry, self._known.type(field.type), place)
+                self._value(entry, into, _At(at.below(key), (*at.stack, *through, key), own))
 
     def _value(self, value: Any, into: GoType, at: _At) -> None:
         match into.shape, value:
@@ -184,7 +187,7 @@ class _Reader:
                 except QuantityError as error:
                     self.misfits.append(Misfit(at.path, str(error), error.upstream, decodes_itself=True))
             case "time", str():
-                if not _TIME.fullmatch(value) or instant(value) is None:
+                if not re.fullmatch(_TIME, value, flags=re.ASCII) or instant(value) is None:
                     words = f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00"'
                     self.misfits.append(Misfit(at.path, no_time(value), words, decodes_itself=True))
             case "duration", str():
@@ -229,7 +232,7 @@ _WANTED: Final = {
 
 def _sorted(value: Mapping[Any, Any]) -> list[tuple[str, Any]]:
     """The fields in kubectl's order, and their names as kubectl writes them: those of YAML may be numbers."""
-    return sorted(((key_text(key), entry) for key, entry in value.items()), key=lambda pair: pair[0])
+    return sorted(zip(map(key_text, value), value.values(), strict=True), key=itemgetter(0))
 
 
 def _is_number_of(value: Any, into: GoType) -> bool:

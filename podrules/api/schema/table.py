@@ -39,7 +39,7 @@ _THEIR_OWN: Final[Mapping[str, Shape]] = {
     "v1.TracingConfiguration": "raw",
 }
 """Types that decode themselves, and two of k8s.io/component-base that are not read."""
-_VERSION: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
+_VERSION: Final = r"v([0-9]+)(?:(alpha|beta)([0-9]+))?"
 _LIST: Final = "List"
 _SINGLE: Final[Mapping[str, Shape]] = {
     "string": "string",
@@ -191,7 +191,7 @@ def _groups() -> frozenset[str]:
 
 def _by_age(api_version: str) -> tuple[str, int, int, str]:
     """Stable versions first, then beta, then alpha; of each the newest first."""
-    found = _VERSION.fullmatch(api_version.rpartition("/")[2])
+    found = re.fullmatch(_VERSION, api_version.rpartition("/")[2])
     major, stage, number = found.groups() if found else ("0", "alpha", "0")
     return {None: "0", "beta": "1"}.get(stage, "2"), -int(major), -int(number or 0), api_version
 

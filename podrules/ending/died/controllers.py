@@ -47,7 +47,7 @@ _JOB: Final = "Job"
 _DASH: Final = "-"
 _DELETE: Final = "SuccessfulDelete"
 _JOB_ENDS: Final = ("Failed", "FailureTarget", "Complete", "SuccessCriteriaMet", "Suspended")
-_ON_NODE: Final = re.compile(r" on node ([^\s,]{1,253}),")
+_ON_NODE: Final = r" on node ([^\s,]{1,253}),"
 _MAX_READ: Final = 1000
 JOB_ENDS: Final = frozenset(
     {"BackoffLimitExceeded", "DeadlineExceeded", "PodFailurePolicy", "MaxFailedIndexesExceeded", "FailedIndexes"}
@@ -58,9 +58,9 @@ _NEAR: Final = timedelta(seconds=10)
 """Between a Job's condition and the deletions that follow from it."""
 SCALED: Final = "ScalingReplicaSet"
 RESCALED: Final = "SuccessfulRescale"
-_DOWN: Final = re.compile(r"Scaled down replica set (\S{1,253})(?: from \d{1,10})? to (\d{1,10})")
-_NEW_SIZE: Final = re.compile(r"New size: (\d{1,10});")
-_UP: Final = re.compile(r"Scaled up replica set (\S{1,253})")
+_DOWN: Final = r"Scaled down replica set (\S{1,253})(?: from \d{1,10})? to (\d{1,10})"
+_NEW_SIZE: Final = r"New size: (\d{1,10});"
+_UP: Final = r"Scaled up replica set (\S{1,253})"
 _ROLLOUT: Final = 600
 """The seconds between a step of a rollout and the previous step."""
 _BEFORE: Final = 60
@@ -95,7 +95,7 @@ def cleaned_up(evidence: Evidence, made: datetime | None) -> Clue | None:
 def node_cleaned_up(events: PodEvents, pod: str) -> str:
     """The node of a pod that a DaemonSet deleted because it had ended, from the event; empty: no event names it."""
     texts = (event.message[:_MAX_READ] for event in events.named(*CLEANED_UP))
-    return next((found[1] for text in texts if names_pod(text, pod) and (found := _ON_NODE.search(text))), "")
+    return next((found[1] for text in texts if names_pod(text, pod) and (found := re.search(_ON_NODE, text))), "")
 
 
 def _deletions(evidence: Evidence) -> Iterator[tuple[Event, datetime]]:
@@ -188,7 +188,7 @@ def scaling_clues(events: Iterable[Event], pod: str, deleted: datetime | None) -
     """
     found = list(events)
     for event in reversed(found):
-        down = _DOWN.search(event.message[:_MAX_READ]) if event.reason == SCALED else None
+        down = re.search(_DOWN, event.message[:_MAX_READ]) if event.reason == SCALED else None
         if down is not None and down[1] == pod.rpartition("-")[0] and _is_before(event, deleted):
             return [of_event(event, EvidenceSource.OWNER_EVENT), *_why(found, event, down[1], down[2])]
     return []
@@ -198,11 +198,11 @@ def _why(events: Iterable[Event], scaled: Event, replica_set: str, size: str) ->
     """The autoscaler's event, or the last one of a rollout."""
     when, ups = instant(scaled.last), []
     for event in events:
-        up = _UP.search(event.message[:_MAX_READ]) if event.reason == SCALED else None
+        up = re.search(_UP, event.message[:_MAX_READ]) if event.reason == SCALED else None
         same = event.involved_object.name == scaled.involved_object.name
         if up is not None and up[1] != replica_set and same and _is_before(event, when, _ROLLOUT):
             ups.append(of_event(event, EvidenceSource.OWNER_EVENT))
-        new = _NEW_SIZE.search(event.message[:_MAX_READ]) if event.reason == RESCALED else None
+        new = re.search(_NEW_SIZE, event.message[:_MAX_READ]) if event.reason == RESCALED else None
         if new is not None and new[1] == size and same and _is_before(event, when):
             yield Clue(
                 EvidenceSource.OWNER_EVENT, f"{RESCALED} of {event.involved_object.name}", event.message, event.last

@@ -86,7 +86,7 @@ _SOURCES: Final = {
     Where.POD_ANNOTATION: EvidenceSource.POD,
     Where.NODE_EVENT: EvidenceSource.NODE_EVENT,
 }
-_STATIC_UID: Final = re.compile("[0-9a-f]{32}")
+_STATIC_UID: Final = "[0-9a-f]{32}"
 """A kubelet's hash of a manifest; the API server's uids have dashes."""
 _EVICT: Final = "evict"
 _MAX_READ: Final = 1000
@@ -122,7 +122,7 @@ def gone_verdict(evidence: Evidence) -> EndVerdict:
             weights[before[0]] = Weight.SOME
         return weighed({**weights, cause: Weight.MUCH}, {cause: clues})
     uids = {event.involved_object.uid for event in evidence.known_events.events} - {""}
-    if began is not None and uids and all(map(_STATIC_UID.fullmatch, uids)):
+    if began is not None and uids and all(re.fullmatch(_STATIC_UID, uid) for uid in uids):
         # Static pods are critical: the kubelet does not evict them.
         kept = (one for one in _ends_by_kubelet(evidence, stops) if one.rule.family is not Family.EVICTION)
         others = dict.fromkeys(kept, Weight.POSSIBLE)

@@ -60,9 +60,7 @@ _SYSTEM: Final = "SystemOOM"
 _KERNEL: Final = "OOMKilling"
 _MAX_READ: Final = 1000
 """The number of characters of a message that are read."""
-_VICTIM: Final = re.compile(
-    r"victim process: ([^,\n]{1,40}), pid: (\d{1,10})|\bKill(?:ed)? process (\d{1,10}) \(([^)\n]{1,40})\)"
-)
+_VICTIM: Final = r"victim process: ([^,\n]{1,40}), pid: (\d{1,10})|\bKill(?:ed)? process (\d{1,10}) \(([^)\n]{1,40})\)"
 OF_CGROUP: Final = "Memory cgroup out of memory"
 _OF_NODE: Final = "Out of memory: Kill"
 _HOUR: Final = 3600
@@ -102,7 +100,7 @@ def oom_kills(events: Iterable[Event]) -> Iterator[OomKill]:
         if event.reason not in {_SYSTEM, _KERNEL}:
             continue
         text = event.message[:_MAX_READ]
-        found = _VICTIM.search(text)
+        found = re.search(_VICTIM, text)
         process = (found[1] or found[4]) if found is not None else ""
         of_node = True if event.reason == _SYSTEM or _OF_NODE in text else None
         of_node = False if OF_CGROUP in text else of_node

@@ -27,7 +27,7 @@ from podrules.ending.died.cause import Cause
 EVICTED: Final = "Evicted"
 _LOW: Final = "The node was low on resource: "
 _RESOURCES: Final = {cause.rule.resource: cause for cause in Cause if cause.rule.resource}
-_LIMITS: Final = tuple((re.compile(cause.rule.limit), cause) for cause in Cause if cause.rule.limit)
+_LIMITS: Final = tuple((cause.rule.limit, cause) for cause in Cause if cause.rule.limit)
 _REJECTED: Final = "Pod was rejected: "
 _OUT_OF: Final = "OutOf"
 _ADMISSION: Final = frozenset(
@@ -54,13 +54,11 @@ _OLD_SHUTDOWN: Final = "Node is shutting"
 _CRITICAL: Final = "Pod was preempted by Kubelet to accommodate a critical pod."
 _KILLS: Final = tuple((cause.rule.killing, cause) for cause in Cause if cause.rule.killing)
 _STOPPING: Final = "Stopping container "
-_USED: Final = re.compile(
-    r"(Container|Pod) (\S+) was using (\S+), request is (\S+), has larger consumption of [\w-]+\. "
-)
-_MET: Final = re.compile(r"Threshold quantity: (\S+), available: (\S+)\. ")
-_LIMIT: Final = re.compile(r'(?:storage limit|exceeds the limit|total limit of containers) "?([^"\s]+?)"?\. ?$')
-_NAMED: Final = re.compile(r'(?:Container|EmptyDir volume) "?([^"\s]+)"? exceed')
-_DELETED: Final = re.compile(r"(?:Deleted pod: |[Dd]elete Pod )(\S+)")
+_USED: Final = r"(Container|Pod) (\S+) was using (\S+), request is (\S+), has larger consumption of [\w-]+\. "
+_MET: Final = r"Threshold quantity: (\S+), available: (\S+)\. "
+_LIMIT: Final = r'(?:storage limit|exceeds the limit|total limit of containers) "?([^"\s]+?)"?\. ?$'
+_NAMED: Final = r'(?:Container|EmptyDir volume) "?([^"\s]+)"? exceed'
+_DELETED: Final = r"(?:Deleted pod: |[Dd]elete Pod )(\S+)"
 
 DISRUPTIONS: Final = {reason: cause for cause in Cause for reason in cause.rule.disruptions}
 """The reasons of condition DisruptionTarget with which a component deletes the pod."""
@@ -75,7 +73,7 @@ FORCE_ALLOWED: Final = Cause.FORCE_DELETED.rule.events[0]
 EVENT_CAUSES: Final = {reason: cause for cause in Cause for reason in cause.rule.events}
 """The reasons of events about a pod that name the cause; for Evicted, the message names it."""
 _STATUS_CAUSES: Final = {cause.rule.status: cause for cause in Cause if cause.rule.status}
-_FORCED_BY: Final = re.compile(r"A force deletion by (\S{1,128}) was allowed ")
+_FORCED_BY: Final = r"A force deletion by (\S{1,128}) was allowed "
 UNHEALTHY: Final = {cause: f"{cause.rule.probe.capitalize()} probe" for cause in Cause if cause.rule.probe}
 """The first words of the message of event Unhealthy."""
 CLEANED_UP: Final = frozenset(
@@ -163,18 +161,19 @@ def cause_of_eviction(message: str) -> Cause | None:
         return Cause.REJECTED
     if message.startswith(_LOW):
         return _RESOURCES.get(message.removeprefix(_LOW).partition(". ")[0].rstrip("."))
-    return next((cause for pattern, cause in _LIMITS if pattern.match(message)), None)
+    return next((cause for pattern, cause in _LIMITS if re.match(pattern, message)), None)
 
 
 def eviction_numbers(message: str) -> EvictionNumbers:
     """The numbers of an eviction's message."""
-    met, limit, named = _MET.search(message), _LIMIT.search(message), _NAMED.match(message.removeprefix("Usage of "))
+    met, limit = re.search(_MET, message), re.search(_LIMIT, message)
+    named = re.match(_NAMED, message.removeprefix("Usage of "))
     resource = message.removeprefix(_LOW).partition(". ")[0].rstrip(".") if message.startswith(_LOW) else ""
     return EvictionNumbers(
         resource=resource,
         threshold=met[1] if met else "",
         available=met[2] if met else "",
-        over=tuple(OverUse(name, what == "Pod", *amounts) for what, name, *amounts in _USED.findall(f"{message} ")),
+        over=tuple(OverUse(name, what == "Pod", *amounts) for what, name, *amounts in re.findall(_USED, f"{message} ")),
         name=named[1] if named and not resource else "",
         limit=limit[1] if limit and not resource else "",
     )
@@ -197,11 +196,11 @@ def names_pod(message: str, name: str) -> bool:
 
 def forced_by(message: str) -> str:
     """The user that requested a force deletion, by the webhook's event; empty: it names no user."""
-    found = _FORCED_BY.match(message)
+    found = re.match(_FORCED_BY, message)
     return found[1] if found else ""
 
 
 def deleted_name(message: str) -> str:
     """The pod that a controller's event SuccessfulDelete names; empty: none."""
-    found = _DELETED.search(message)
+    found = re.search(_DELETED, message)
     return found[1] if found else ""

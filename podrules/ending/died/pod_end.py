@@ -100,8 +100,8 @@ _NEAR: Final = timedelta(seconds=10)
 _SECOND: Final = timedelta(seconds=1)
 """Times in the API are in whole seconds."""
 _Weighed = tuple[dict[Cause, Weight], dict[Cause, list[Clue]]]
-_SHUTTING_DOWN: Final = re.compile("node is shutting down", re.IGNORECASE)
-_CONDITIONS: Final = re.compile(rf"{re.escape(CONDITION)}\[([^\]]{{1,200}})\]")
+_SHUTTING_DOWN: Final = "node is shutting down"
+_CONDITIONS: Final = rf"{re.escape(CONDITION)}\[([^\]]{{1,200}})\]"
 _TAINTS: Final = {
     "MemoryPressure": "node.kubernetes.io/memory-pressure",
     "DiskPressure": "node.kubernetes.io/disk-pressure",
@@ -291,12 +291,12 @@ class Rejection(Struct, frozen=True, rename="camel"):
 def rejection_of(evidence: Evidence, reason: str, message: str) -> Rejection:
     """Why the kubelet rejected a pod, by the reason and the message of its status, or of the kubelet's event."""
     text = message[:_MAX_READ]
-    found = _CONDITIONS.search(text)
+    found = re.search(_CONDITIONS, text)
     conditions = tuple(found[1].split()) if found is not None else ()
     kind, keys = RejectionKind.NO_FIT, [key for one in conditions if (key := _TAINTS.get(one)) is not None]
     if conditions:
         kind = RejectionKind.PRESSURE
-    elif reason == "NodeShutdown" or _SHUTTING_DOWN.search(text):
+    elif reason == "NodeShutdown" or re.search(_SHUTTING_DOWN, text, flags=re.IGNORECASE):
         kind, keys = RejectionKind.SHUTDOWN, [_NOT_READY]
     elif reason == "UnexpectedAdmissionError":
         kind = RejectionKind.ADMISSION

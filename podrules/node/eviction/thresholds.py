@@ -60,7 +60,7 @@ DEFAULT_EVICTION_HARD: Final[Mapping[str, str]] = {
 """The defaults of a kubelet on Linux."""
 _PODS: Final = "pods"
 _NONE: Final = frozenset({"0%", "100%"})
-_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_NUMBER: Final = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 PODS_CGROUP: Final = "pods"
 """The name of the cgroup of all pods in the list of system containers."""
 _SIGN_BIT: Final = 1 << 63
@@ -290,7 +290,7 @@ def _quantity(text: str, field: str) -> Quantity:
 
 def _percentage(text: str, field: str) -> float:
     number = text.rstrip("%")
-    if _NUMBER.fullmatch(number) is None:
+    if re.fullmatch(_NUMBER, number) is None:
         raise ThresholdConfigError(f"{field}: {text[:40]!r} is not a percentage: write e.g. 10%")
     percentage = _float32(_float32(float(number)) / 100)
     if not isfinite(percentage):

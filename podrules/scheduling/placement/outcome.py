@@ -16,7 +16,7 @@ from podrules.scheduling.scheduler.framework.answers import CandidateChange, Fac
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain, SpreadTerm
 from podrules.scheduling.scheduler.queue import QueuePosition
 
-_OF_NODES: Final = re.compile(r"0/\d+ nodes |no nodes ")
+_OF_NODES: Final = r"0/\d+ nodes |no nodes "
 """How kube-scheduler's message begins that is about nodes."""
 
 
@@ -408,7 +408,7 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     def rejected_elsewhere(self) -> bool:
         """Whether kube-scheduler rejected a pod that fits, not for its nodes: in Permit, or by an unknown plugin."""
         message = self.scheduler_message.message if self.feasible and self.scheduler_message is not None else ""
-        return bool(message) and not _OF_NODES.match(message)
+        return bool(message) and not re.match(_OF_NODES, message)
 
     @property
     def preempts(self) -> bool:

@@ -204,7 +204,7 @@ class PreemptionRecord(Struct, frozen=True, rename="camel"):
 
 
 PREEMPTED: Final = "Preempted"
-_MESSAGE: Final = re.compile(r"Preempted by (?:a pod|(?P<kind>\w+) (?P<uid>\S+)|[\w.-]+/[\w.-]+) on node (?P<node>\S+)")
+_MESSAGE: Final = r"Preempted by (?:a pod|(?P<kind>\w+) (?P<uid>\S+)|[\w.-]+/[\w.-]+) on node (?P<node>\S+)"
 _MAX_NAMED: Final = 3
 
 
@@ -239,7 +239,7 @@ def preempted(
         pods: All of the cluster; None: they cannot be read.
         is_list: Whether they are of a plain List, which may lack the preemptor.
     """
-    said = None if event is None else _MESSAGE.match(event.message)
+    said = None if event is None else re.match(_MESSAGE, event.message)
     node = victim.spec.node_name if victim is not None else said["node"] if said is not None else ""
     condition = victim.status.condition("DisruptionTarget") if victim is not None else None
     uid = "" if event is None else _preemptor_uid(event)
@@ -280,7 +280,7 @@ def preempted(
 
 def _preemptor_uid(event: Event) -> str:
     """The UID of the preemptor; upstream names it in the message, and relates the event to it where it can."""
-    found = _MESSAGE.match(event.message)
+    found = re.match(_MESSAGE, event.message)
     named = found["uid"] if found else None
     return named or (event.related.uid if event.related is not None else "")
 

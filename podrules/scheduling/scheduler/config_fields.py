@@ -58,7 +58,7 @@ _BETAS: Final[Mapping[str, str]] = {
 """Versions that a scheduler may still read, while v1 came with 1.25: such a file is rewritten for the answer alone."""
 _ARGS: Final = "Args"
 _CLOSE: Final = 0.75
-_INDEX: Final = re.compile(r"\[[0-9]+\]")
+_INDEX: Final = r"\[[0-9]+\]"
 _KNOWN: Final = schema(REFERENCE.minor)
 """The newest version: no field was removed since the oldest one known here."""
 _MAX_GIVEN: Final = 100
@@ -96,7 +96,7 @@ def field_problems(configuration: Mapping[str, Any]) -> Iterator[str]:
         lower = {one.lower(): one for one in field.known}
         name = field.field.rpartition(".")[2].lower()
         meant = lower.get(name) or lower.get(nearest_word(name, lower, closeness=_CLOSE))
-        remedy = _REMOVED.get(_INDEX.sub("[]", field.field)) or (f"write {meant}" if meant else "remove it")
+        remedy = _REMOVED.get(re.sub(_INDEX, "[]", field.field)) or (f"write {meant}" if meant else "remove it")
         # A field that was off or empty needs no replacement.
         remedy = "remove it" if field.value in (None, "") or field.value is False else remedy
         yield f"{unknown_field(field.field)} ({shown(field.value)}): {remedy}"

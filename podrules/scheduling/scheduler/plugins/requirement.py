@@ -36,7 +36,7 @@ NAME_FIELD: Final = "metadata.name"
 _NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
-_WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_WHOLE_NUMBER: Final = r"[+-]?[0-9]+"
 _INT64: Final = range(-(2**63), 2**63)
 
 _NAME_CHARACTERS: Final = (
@@ -116,7 +116,7 @@ def aggregate(problems: Iterable[object]) -> str:
 
 def int64_of(text: str) -> int | None:
     """strconv.ParseInt with base 10 and 64 bits; None where it fails."""
-    if not _WHOLE_NUMBER.fullmatch(text):
+    if not re.fullmatch(_WHOLE_NUMBER, text):
         return None
     number = whole_number(text)
     return number if number in _INT64 else None
