@@ -179,13 +179,7 @@ def raw_workload(
 
 def raw_priority_class(name: str, value: int, **more: Any) -> Object:
     """A PriorityClass."""
-    return raw_object("scheduling.k8s.io/v1", "PriorityClass", name, value=value, **more)
-
-
-def raw_object(api_version: str, kind: str, name: str, namespace: str | None = None, **parts: Any) -> Object:
-    """An object of a kind without its own builder; ``parts`` has ``spec``, ``status`` and so on."""
-    metadata = _named({"name": name, "namespace": namespace})
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **parts}
+    return raw_object("PriorityClass", name, value=value, **more)
 
 
 def raw_service_account(namespace: str, name: str = "default") -> Object:

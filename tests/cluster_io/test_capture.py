@@ -293,7 +293,7 @@ def _secretive() -> list[dict[str, Any]]:
         taints=[{"key": "intranet", "value": "acme", "effect": "NoSchedule"}],
         status={"images": [{"names": ["registry.acme.example/payroll:jdoe"], "sizeBytes": 1}]},
     )
-    secret = raw_object("v1", "Secret", "s", "gold-customers", data={"s3cret": "hunter2"})
+    secret = raw_object("Secret", "s", "gold-customers", data={"s3cret": "hunter2"})
     config = {**secret, "kind": "ConfigMap"}
     pod = raw_pod("payroll-0", "gold-customers", metadata=metadata, containers=[container], status=status, **spec)
     return [pod, node, secret, config]

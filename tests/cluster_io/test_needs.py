@@ -277,12 +277,12 @@ def requesting(resource: str, amount: str = "1") -> list[Object]:
 
 
 def device_class(name: str, resource: str | None = None) -> Object:
-    return raw_object("resource.k8s.io/v1", "DeviceClass", name, spec={"extendedResourceName": resource})
+    return raw_object("DeviceClass", name, spec={"extendedResourceName": resource})
 
 
 def resource_claim(name: str, *, allocated: bool) -> Object:
     status: Object = {"allocation": {}} if allocated else {}
-    return raw_object("resource.k8s.io/v1", "ResourceClaim", name, "shop", status=status)
+    return raw_object("ResourceClaim", name, "shop", apiVersion="resource.k8s.io/v1", status=status)
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,13 @@ ON_NODE = [
     raw_pod("new", "shop", uid="v", nodeName="node-1"),
     raw_pod("done", "shop", uid="w", nodeName="node-1", status={"phase": "Succeeded"}),
 ]
-NODE_METRICS = raw_object("metrics.k8s.io/v1beta1", "NodeMetrics", "node-1", usage={"memory": "1Gi"})
+NODE_METRICS = raw_object("NodeMetrics", "node-1", usage={"memory": "1Gi"})
 POD_METRICS = raw_object(
-    "metrics.k8s.io/v1beta1", "PodMetrics", "web", "shop", containers=[{"name": "app", "usage": {"memory": "5Mi"}}]
+    "PodMetrics",
+    "web",
+    "shop",
+    apiVersion="metrics.k8s.io/v1beta1",
+    containers=[{"name": "app", "usage": {"memory": "5Mi"}}],
 )
 SAID = {
     "stats/summary": {"node": {"memory": {"availableBytes": 1}}, "pods": [{"podRef": {"uid": "u"}}]},

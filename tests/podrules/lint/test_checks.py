@@ -53,12 +53,12 @@ def _workload(kind: str = "Deployment", *, replicas: int | None = None, **spec: 
 
 def _budget(name: str = "web", selector: Object | None = None, **spec: Any) -> Object:
     body = {"selector": {"matchLabels": {"app": "web"}} if selector is None else selector, **spec}
-    return raw_object("policy/v1", "PodDisruptionBudget", name, spec=body)
+    return raw_object("PodDisruptionBudget", name, spec=body)
 
 
 def _claim(*modes: str, **more: Any) -> Object:
     spec = {"accessModes": list(modes), "resources": {"requests": {"storage": "1Gi"}}, **more}
-    return raw_object("v1", "PersistentVolumeClaim", "data", spec=spec)
+    return raw_object("PersistentVolumeClaim", "data", spec=spec)
 
 
 LATER = "WaitForFirstConsumer"
@@ -71,7 +71,7 @@ def _of_class(name: str, **spec: Any) -> Object:
 
 def _storage_class(name: str, mode: str) -> Object:
     more = {"provisioner": "disk.example.com", "volumeBindingMode": mode}
-    return raw_object("storage.k8s.io/v1", "StorageClass", name, **more)
+    return raw_object("StorageClass", name, **more)
 
 
 def _class(name: str, value: int = 5, **more: Any) -> Object:
@@ -118,7 +118,7 @@ def _tolerates(**more: Any) -> list[Object]:
 
 def _scaler() -> Object:
     spec = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "maxReplicas": 5}
-    return raw_object("autoscaling/v2", "HorizontalPodAutoscaler", "web", spec=spec)
+    return raw_object("HorizontalPodAutoscaler", "web", spec=spec)
 
 
 @pytest.mark.parametrize("entry", REFUSED, ids=lambda entry: entry["metadata"]["name"])
@@ -235,7 +235,7 @@ FINE: dict[str, list[Object]] = {
 
 def _volume(source: Object, **more: Any) -> Object:
     spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, **source, **more}
-    return raw_object("v1", "PersistentVolume", "pv", spec=spec)
+    return raw_object("PersistentVolume", "pv", spec=spec)
 
 
 def _named(*modes: str) -> Object:
@@ -250,12 +250,10 @@ RWO = "ReadWriteOnce"
 
 
 def _driver(**spec: Any) -> Object:
-    return raw_object("storage.k8s.io/v1", "CSIDriver", "files.example.com", spec=spec)
+    return raw_object("CSIDriver", "files.example.com", spec=spec)
 
 
-_NFS_CLASS = raw_object(
-    "storage.k8s.io/v1", "StorageClass", "nfs", provisioner="cluster.local/nfs-subdir-external-provisioner"
-)
+_NFS_CLASS = raw_object("StorageClass", "nfs", provisioner="cluster.local/nfs-subdir-external-provisioner")
 LOCAL: Object = {"local": {"path": "/disk"}}
 
 
