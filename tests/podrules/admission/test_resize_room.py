@@ -8,19 +8,16 @@ import pytest
 
 from podrules.admission.resize_room import ResizeRoom, resize_room
 from podrules.api.features import REFERENCE
-from podrules.api.model.decode import from_object
-from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
-from tests.objects import raw_node, raw_pod
+from tests.objects import make_node, make_pod
 
-NODE = from_object(raw_node("n1", allocatable={"cpu": "4", "memory": "8Gi", "pods": "20"}), Node)
+NODE = make_node("n1", allocatable={"cpu": "4", "memory": "8Gi", "pods": "20"})
 GI = 1024**3
 
 
 def pod(name: str, cpu: str = "0", memory: str = "0", *, priority: int = 0, **metadata: Any) -> Pod:
     requests = {"cpu": cpu, "memory": memory}
-    raw = raw_pod(name, "batch", uid=name, metadata=metadata, requests=requests, nodeName="n1", priority=priority)
-    return from_object(raw, Pod)
+    return make_pod(name, "batch", uid=name, metadata=metadata, requests=requests, nodeName="n1", priority=priority)
 
 
 OWN = pod("own", "2", "2Gi", priority=5)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from podrules.api.model.decode import from_object
-from podrules.api.model.node import Node
 from podrules.api.well_known import Meaning, is_of_the_machine, known_taint, uses_hardware
 from podrules.workload.evictors import going
-from tests.objects import raw_node
+from tests.objects import make_node
 
 
 @pytest.mark.parametrize(
@@ -51,7 +49,7 @@ def test_leaving_taint_marks_node_about_to_be_removed(key: str) -> None:
     found = known_taint(key, "")
     assert found is not None
     assert found.meaning is Meaning.LEAVING
-    node = from_object(raw_node(taints=[{"key": key, "effect": "NoSchedule"}]), Node)
+    node = make_node(taints=[{"key": key, "effect": "NoSchedule"}])
     assert going(node, (), None) is not None
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from podrules.api.model.decode import from_object
 from podrules.api.model.instant import FIRST, LAST
 from podrules.api.model.pod import Pod
 from podrules.ending.deleted_pod import deleted_at, pod_ending, stop_plan
-from tests.objects import raw_container, raw_pod
+from tests.objects import make_pod, raw_container
 from tests.table import table
 
 RUNNING = {"name": "app", "state": {"running": {}}}
@@ -29,7 +28,7 @@ def going(seconds: int = 30, spec: int = 30, **more: Any) -> Pod:
         metadata["deletionTimestamp"] = at(seconds).isoformat()
     status = {"phase": "Running", "containerStatuses": [more.pop("container", RUNNING)], **more.pop("status", {})}
     given = {"nodeName": "node-1", "metadata": metadata, "status": status, **more}
-    return from_object(raw_pod(terminationGracePeriodSeconds=spec, **given), Pod)
+    return make_pod(terminationGracePeriodSeconds=spec, **given)
 
 
 def test_T5_pod_ends_by_grace_period_after_deletion() -> None:
@@ -119,7 +118,7 @@ def test_T1_second_delete_removes_the_object_only_without_grace(pod: Pod, option
 
 
 def test_T1_undeleted_pod_has_no_deletion() -> None:
-    pod = from_object(raw_pod(nodeName="node-1", terminationGracePeriodSeconds=5), Pod)
+    pod = make_pod(nodeName="node-1", terminationGracePeriodSeconds=5)
     ending = pod_ending(pod)
     assert (deleted_at(pod), ending.deleted_at, ending.ends_by, ending.processes) == (None, None, None, True)
 

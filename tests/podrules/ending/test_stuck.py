@@ -12,7 +12,7 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.event import Event
 from podrules.api.model.pod import Pod
 from podrules.ending.stuck import Stuck, Wait, may_be_stuck, stuck_by, unseen, waits
-from tests.objects import raw_condition, raw_pod
+from tests.objects import make_pod, raw_condition
 from tests.table import table
 
 NOW: Final = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -31,7 +31,7 @@ def stamp(minutes: float) -> str:
 def pod(*, status: Mapping[str, Any] | None = None, metadata: Mapping[str, Any] | None = None, **spec: Any) -> Pod:
     own = {"uid": "u-1", "creationTimestamp": stamp(90), **(metadata or {})}
     own_status = {"phase": "Pending", "containerStatuses": [WAITING], **(status or {})}
-    return from_object(raw_pod("ledger-0", "bank", metadata=own, status=own_status, **{"nodeName": "n7", **spec}), Pod)
+    return make_pod("ledger-0", "bank", metadata=own, status=own_status, **{"nodeName": "n7", **spec})
 
 
 def warning(reason: str, message: str, *, first: float = 80, last: float = 1, count: int = 20, **more: Any) -> Event:

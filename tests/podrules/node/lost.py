@@ -11,7 +11,7 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
 from podrules.api.model.workload import Workload
-from tests.objects import raw_condition, raw_node, raw_pod
+from tests.objects import make_pod, raw_condition, raw_node
 
 NOW: Final = datetime(2026, 11, 21, 3, 11, tzinfo=UTC)
 HEARTBEAT: Final = NOW - timedelta(minutes=9)
@@ -77,7 +77,7 @@ def make_lost_pod(
     group = "batch/v1" if kind == "Job" else "apps/v1"
     controller = {"apiVersion": group, "kind": kind, "name": owner_name, "uid": owner, "controller": True}
     state = {"running": {"startedAt": "2026-11-20T00:00:00Z"}} if running else {}
-    pod = raw_pod(
+    return make_pod(
         name,
         namespace,
         uid=f"uid-{name}-{node}",
@@ -97,7 +97,6 @@ def make_lost_pod(
             "containerStatuses": [{"name": "app", "state": state}],
         },
     )
-    return from_object(pod, Pod)
 
 
 def make_claim(

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.pod.health import Trouble, TroubleKind, UnmetGate, health, readiness
-from tests.objects import raw_condition, raw_container, raw_pod
+from tests.objects import make_pod, raw_condition, raw_container
 from tests.table import table
 
 RUNNING = {"running": {"startedAt": "2026-10-01T00:00:00Z"}}
@@ -46,7 +45,7 @@ def make(
         "startTime": "2026-10-01T00:00:00Z",
     }
     before = [raw_container("init"), raw_container("mesh", restartPolicy="Always")]
-    return from_object(raw_pod(nodeName="node-1", initContainers=before, status=status, **spec), Pod)
+    return make_pod(nodeName="node-1", initContainers=before, status=status, **spec)
 
 
 def kinds(pod: Pod) -> list[tuple[str, str]]:

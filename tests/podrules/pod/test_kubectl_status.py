@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.pod.health import kubectl_status
 from tests.controlplane.client import Object
-from tests.objects import raw_condition, raw_container, raw_pod
+from tests.objects import make_pod, raw_condition, raw_container
 
 RUNNING = {"running": {"startedAt": "2026-10-01T00:00:00Z"}}
 DONE = {"terminated": {"exitCode": 0, "reason": "Completed"}}
@@ -40,7 +39,7 @@ def make(
     containers = [container_status("ab"[index], state) for index, state in enumerate(apps)]
     before = [raw_container("first"), raw_container("mesh", restartPolicy="Always"), raw_container("last")]
     whole = {"phase": phase, "containerStatuses": containers, "initContainerStatuses": init or [], **status}
-    return from_object(raw_pod(initContainers=before, metadata=metadata, status=whole), Pod)
+    return make_pod(initContainers=before, metadata=metadata, status=whole)
 
 
 FIRST, MESH = container_status("first", DONE), container_status("mesh", RUNNING, started=True)

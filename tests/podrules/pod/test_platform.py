@@ -6,10 +6,9 @@ import pytest
 
 from podrules.api.model.decode import from_object
 from podrules.api.model.node import Node
-from podrules.api.model.pod import Pod
 from podrules.pod.platform import NotModelled, Platform, node_platform, not_modelled, pod_platform
 from tests.controlplane.client import Object
-from tests.objects import raw_node, raw_pod
+from tests.objects import make_pod, raw_node
 from tests.table import table
 
 LINUX, WINDOWS, VIRTUAL = Platform.LINUX, Platform.WINDOWS, Platform.VIRTUAL_KUBELET
@@ -50,7 +49,7 @@ ON_BOTH = {"key": OS, "operator": "In", "values": ["linux", "windows"]}
 def test_Q2_platform_of_a_node(node: str, expected: Platform) -> None:
     assert node_platform(from_object(NODES[node], Node)) is expected
     # A bound pod without an OS field has the platform of its node.
-    assert pod_platform(from_object(raw_pod(), Pod), from_object(NODES[node], Node)) is expected
+    assert pod_platform(make_pod(), from_object(NODES[node], Node)) is expected
 
 
 @table(
@@ -68,11 +67,11 @@ def test_Q2_platform_of_a_node(node: str, expected: Platform) -> None:
     },
 )
 def test_Q2_platform_of_a_pod_without_a_node(spec: Object, expected: Platform) -> None:
-    assert pod_platform(from_object(raw_pod(**spec), Pod), None) is expected
+    assert pod_platform(make_pod(**spec), None) is expected
 
 
 def test_Q2_virtual_kubelet_has_own_rules_for_windows() -> None:
-    pod = from_object(raw_pod(os={"name": "windows"}), Pod)
+    pod = make_pod(os={"name": "windows"})
     assert pod_platform(pod, from_object(NODES["virtual"], Node)) is VIRTUAL
 
 
@@ -87,4 +86,4 @@ def test_Q2_virtual_kubelet_has_own_rules_for_windows() -> None:
     ],
 )
 def test_S2_unmodelled_platforms(spec: Object, expected: NotModelled | None) -> None:
-    assert not_modelled(from_object(raw_pod(**spec), Pod), {"default-scheduler"}) is expected
+    assert not_modelled(make_pod(**spec), {"default-scheduler"}) is expected

@@ -19,7 +19,7 @@ from podrules.pod.versions import (
     static_versions,
     version_notes,
 )
-from tests.objects import raw_container, raw_node, raw_pod
+from tests.objects import make_pod, raw_container, raw_node
 from tests.table import table
 
 
@@ -31,7 +31,7 @@ def node(version: str, name: str = "n1", **labels: str) -> Node:
 
 def scheduler(image: str, namespace: str = "kube-system", component: str = "kube-scheduler") -> Pod:
     containers = [raw_container("kube-scheduler", image=image)]
-    return from_object(raw_pod("s", namespace, labels={"component": component}, containers=containers), Pod)
+    return make_pod("s", namespace, labels={"component": component}, containers=containers)
 
 
 @pytest.mark.parametrize(

@@ -7,19 +7,18 @@ from typing import Any
 
 import pytest
 
-from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import LabelSelectorRequirement
 from podrules.workload.made_pod import replica
-from tests.objects import raw_pod
+from tests.objects import make_pod
 
 SELECTOR = {"matchLabels": {"app": "web"}}
 OWN = LabelSelectorRequirement("app", "In", ("web",))
 OTHERS = LabelSelectorRequirement("tier", "NotIn", ("front",))
 
 
-def make_pod(labels: Mapping[str, str], **spec: Any) -> Pod:
-    return from_object(raw_pod("web", "shop", labels=labels, **spec), Pod)
+def web(labels: Mapping[str, str], **spec: Any) -> Pod:
+    return make_pod("web", "shop", labels=labels, **spec)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +47,7 @@ def make_pod(labels: Mapping[str, str], **spec: Any) -> Pod:
     ],
 )
 def test_controllers_label_their_pods(kind: str, labels: Mapping[str, str]) -> None:
-    pod = replica(make_pod({"app": "web"}), kind, 3, uid="u3")
+    pod = replica(web({"app": "web"}), kind, 3, uid="u3")
     assert (pod.metadata.name, pod.metadata.uid) == ("web-3", "u3")
     assert pod.metadata.labels == {"app": "web", **labels}
 
@@ -56,7 +55,7 @@ def test_controllers_label_their_pods(kind: str, labels: Mapping[str, str]) -> N
 def test_pod_keeps_its_name_and_labels() -> None:
     """A pod of a drained node keeps them."""
     labels = {"pod-template-hash": "5f6c"}
-    pod = replica(make_pod(labels), "pod", 0, uid="u")
+    pod = replica(web(labels), "pod", 0, uid="u")
     assert (pod.metadata.name, pod.metadata.labels) == ("web", labels)
 
 
@@ -73,7 +72,7 @@ def test_label_keys_of_affinity_become_requirements() -> None:
             "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": term}]
         },
     }
-    found = replica(make_pod({"app": "web", "tier": "front"}, affinity=affinity), "job", 0, uid="u").spec.affinity
+    found = replica(web({"app": "web", "tier": "front"}, affinity=affinity), "job", 0, uid="u").spec.affinity
     assert found is not None
     assert found.pod_affinity is not None
     assert found.pod_anti_affinity is not None
@@ -90,5 +89,5 @@ def test_merge_of_nothing_changes_nothing() -> None:
     without_selector = {"topologyKey": "zone", "matchLabelKeys": ["app"]}
     for term in (without_keys, without_selector):
         affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-        pod = make_pod({"app": "web"}, affinity=affinity)
+        pod = web({"app": "web"}, affinity=affinity)
         assert replica(pod, "deployment", 0, uid="u").spec == pod.spec

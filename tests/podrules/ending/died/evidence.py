@@ -14,7 +14,7 @@ from podrules.api.model.pod import Pod
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.evidence import Evidence, PodEvents
 from podrules.ending.died.of_pod import PodEnd, last_end
-from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+from tests.objects import make_node, make_pod, raw_condition, raw_container
 
 STARTED, ENDED = "2026-10-01T11:00:00Z", "2026-10-01T11:30:00Z"
 NOW = datetime(2026, 10, 1, 12, tzinfo=UTC)
@@ -43,7 +43,7 @@ def pod(
     """``web`` with container ``app`` that ended this way and runs again unless the arguments differ."""
     state = now or {"running": {"startedAt": at("11:31:00")}}
     end_of = {"name": "app", "state": state, "lastState": last or {}, "restartCount": 1}
-    made = raw_pod(
+    return make_pod(
         "web",
         "shop",
         containers=[raw_container("app", **(container or {}))],
@@ -57,14 +57,10 @@ def pod(
         },
         **{"terminationGracePeriodSeconds": 30, **spec},
     )
-    return from_object(made, Pod)
 
 
 def node(version: str = "v1.36.3") -> Node:
-    size = {"memory": "8Gi", "cpu": "4"}
-    made = raw_node("n1", capacity=size, allocatable=size)
-    made["status"]["nodeInfo"] = {"kubeletVersion": version}
-    return from_object(made, Node)
+    return make_node("n1", capacity={"memory": "8Gi", "cpu": "4"}, kubelet=version)
 
 
 def event(reason: str, message: str, clock: str, container: str = "", **more: Any) -> Event:
@@ -114,7 +110,7 @@ def causes(end: PodEnd) -> set[Cause]:
 
 
 def neighbour(running_since: str = "10:00:00", limit: str = "") -> Pod:
-    made = raw_pod(
+    return make_pod(
         "other",
         "shop",
         containers=[raw_container("main", limits={"memory": limit} if limit else None)],
@@ -124,7 +120,6 @@ def neighbour(running_since: str = "10:00:00", limit: str = "") -> Pod:
             "containerStatuses": [{"name": "main", "state": {"running": {"startedAt": at(running_since)}}}],
         },
     )
-    return from_object(made, Pod)
 
 
 LIVENESS = {"livenessProbe": {"exec": {"command": ["true"]}}}

@@ -7,12 +7,11 @@ from msgspec.structs import replace
 
 from podrules.api.model.decode import from_object
 from podrules.api.model.event import Event
-from podrules.api.model.node import Node
 from podrules.api.model.pod import Container, ContainerStatus
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.evidence import PodEvents, clocks_of
 from podrules.ending.died.of_pod import EndOf, Manner, has_ended
-from tests.objects import raw_condition, raw_container, raw_node
+from tests.objects import make_node, raw_condition, raw_container
 from tests.podrules.ending.died.evidence import (
     SCHEDULED,
     at,
@@ -70,13 +69,13 @@ def test_stateful_set_also_deletes_a_pod_that_has_ended(
 ) -> None:
     deleted = of_controller(kind, "SuccessfulDelete", "Deleted pod: web", deleted_at)
     stop = stopping("11:29:00")
-    made = raw_node("n1", conditions=[raw_condition("Ready", lastTransitionTime=at(ready_since))])
+    made = make_node("n1", conditions=[raw_condition("Ready", lastTransitionTime=at(ready_since))])
 
     end = end_of(
         None,
         [SCHEDULED, stop],
         owner_events=PodEvents.of([deleted]),
-        node=from_object(made, Node),
+        node=made,
         clocks=clocks_of([stop]),
     )
 
