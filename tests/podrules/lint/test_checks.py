@@ -152,6 +152,10 @@ def test_plain_workload_has_no_findings(kind: str) -> None:
     assert _check(_workload(kind, topologySpreadConstraints=_spread(), priorityClassName="system-node-critical")) == []
 
 
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+WEIGHTED = [
+    {"weight": weight, "preference": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}} for weight in (1, 100)
+]
 FINE: dict[str, list[Object]] = {
     "two of three": [_workload(replicas=3), _budget(minAvailable=2)],
     "half of two": [_workload(replicas=2), _budget(minAvailable="50%")],
@@ -213,18 +217,7 @@ FINE: dict[str, list[Object]] = {
             topologySpreadConstraints=_spread(), affinity=_apart(namespaces=["b"], matchLabelKeys=["pod-template-hash"])
         )
     ],
-    "weights at their ends": [
-        _workload(
-            affinity={
-                "nodeAffinity": {
-                    "preferredDuringSchedulingIgnoredDuringExecution": [
-                        {"weight": weight, "preference": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}
-                        for weight in (1, 100)
-                    ]
-                }
-            }
-        )
-    ],
+    "weights at their ends": [_workload(affinity={"nodeAffinity": {PREFERRED: WEIGHTED}})],
     "pod-level resources": [
         _workload(resources=LIMITED, containers=[{"name": name, "image": "a"} for name in ("app", "proxy")])
     ],
@@ -246,6 +239,7 @@ def _named(*modes: str) -> Object:
 
 NFS: Object = {"nfs": {"server": "s", "path": "/"}}
 CSI: Object = {"csi": {"driver": "files.example.com", "volumeHandle": "h"}}
+ISCSI: Object = {"iscsi": {"targetPortal": "1.2.3.4:3260", "iqn": "iqn.2001-04.com.example:storage", "lun": 0}}
 RWO = "ReadWriteOnce"
 
 
@@ -283,23 +277,7 @@ def _deployment(**strategy: Any) -> Object:
             True,
         ),
         "CSI, not attached": ([_deployment(), _named(RWO), _volume(CSI), _driver(attachRequired=False)], True),
-        "iSCSI in the pod itself": (
-            [
-                _workload(
-                    volumes=[
-                        {
-                            "name": "data",
-                            "iscsi": {
-                                "targetPortal": "1.2.3.4:3260",
-                                "iqn": "iqn.2001-04.com.example:storage",
-                                "lun": 0,
-                            },
-                        }
-                    ]
-                )
-            ],
-            True,
-        ),
+        "iSCSI in the pod itself": ([_workload(volumes=[{"name": "data", **ISCSI}])], True),
         "NFS, by its class": ([_deployment(), _claim(RWO, storageClassName="nfs"), _NFS_CLASS], True),
         "one node, whatever the volume is": ([_pinned("kubernetes.io/hostname"), _claim(RWO)], True),
         "local": ([_deployment(), _named(RWO), _volume({**LOCAL, **_on_node("a")})], True),

@@ -212,37 +212,30 @@ def test_Q1_ephemeral_container_prevents_pod_level_limits(debugged: bool, limits
 DEFAULTS = make_limit_range(default={"cpu": "75m", "memory": "10Mi"}, default_request={"cpu": "50m", "memory": "5Mi"})
 
 
+REQUESTED, LIMITED = of("50m", "5Mi"), of("75m", "10Mi")
+WHOLE = raw_container("app", of("100m", "512Mi"), of("200m", "1G"))
+
+
 @table(
-    "container, requests, limits",
+    "container, expected",
     {
         "pod with no resources enumerated should get each resource from default request": (
             raw_container(),
-            {"cpu": "50m", "memory": "5Mi"},
-            {"cpu": "75m", "memory": "10Mi"},
+            (REQUESTED, LIMITED),
         ),
         "pod with some resources enumerated should only merge empty": (
-            raw_container(requests={"memory": "512Mi"}),
-            {"cpu": "50m", "memory": "512Mi"},
-            {"cpu": "75m", "memory": "10Mi"},
+            raw_container("app", {"memory": "512Mi"}),
+            (of("50m", "512Mi"), LIMITED),
         ),
-        "pod with all resources enumerated should not merge anything": (
-            raw_container(requests={"cpu": "100m", "memory": "512Mi"}, limits={"cpu": "200m", "memory": "1G"}),
-            {"cpu": "100m", "memory": "512Mi"},
-            {"cpu": "200m", "memory": "1G"},
-        ),
-        "zero is set": (
-            raw_container(requests={"cpu": "0"}),
-            {"cpu": "0", "memory": "5Mi"},
-            {"cpu": "75m", "memory": "10Mi"},
-        ),
+        "pod with all resources enumerated should not merge anything": (WHOLE, (of("100m", "512Mi"), of("200m", "1G"))),
+        "zero is set": (raw_container("app", {"cpu": "0"}), (of("0", "5Mi"), LIMITED)),
     },
 )
 def test_Q1_limit_range_fills_in_what_containers_leave_out(
-    container: Object, requests: Mapping[str, str], limits: Mapping[str, str]
+    container: Object, expected: tuple[Mapping[str, str], Mapping[str, str]]
 ) -> None:
     pod = apply_limit_ranges(make_pod(containers=[container], initContainers=[container]), [DEFAULTS])
-    for filled in (*pod.spec.containers, *pod.spec.init_containers):
-        assert _texts(filled.resources) == (requests, limits)
+    assert [_texts(one.resources) for one in (*pod.spec.containers, *pod.spec.init_containers)] == [expected] * 2
 
 
 @table(

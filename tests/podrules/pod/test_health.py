@@ -59,17 +59,10 @@ def test_temporary_states_are_no_trouble(reason: str) -> None:
     assert not found.broken
 
 
-@pytest.mark.parametrize(
-    "reason",
-    [
-        "CrashLoopBackOff",
-        "ImagePullBackOff",
-        "ErrImagePull",
-        "InvalidImageName",
-        "CreateContainerConfigError",
-        "RunContainerError",
-    ],
-)
+OF_IMAGES = ["ImagePullBackOff", "ErrImagePull", "InvalidImageName"]
+
+
+@pytest.mark.parametrize("reason", [*OF_IMAGES, "CrashLoopBackOff", "CreateContainerConfigError", "RunContainerError"])
 def test_failed_kubelet_actions_are_trouble(reason: str) -> None:
     found = health(make(waiting(reason, "why"), last=CRASHED, restarts=7))
     assert found.troubles == (

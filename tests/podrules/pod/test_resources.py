@@ -330,32 +330,26 @@ def test_Q4_status_of_an_init_container_that_ends_is_not_counted() -> None:
 
 
 @table(
-    "spec, actuated, options, expected",
+    "spec, actuated, conditions, options, expected",
     {
-        "pod scaled up": ("2Gi", "1Gi", USE_STATUS, "2Gi"),
-        "pod scaled down": ("1Gi", "2Gi", USE_STATUS, "2Gi"),
-        "pod scaled down, don't use status": ("1Gi", "2Gi", DEFAULT, "1Gi"),
+        "pod scaled up": ("2Gi", "1Gi", [], USE_STATUS, "2Gi"),
+        "pod scaled down": ("1Gi", "2Gi", [], USE_STATUS, "2Gi"),
+        "pod scaled down, don't use status": ("1Gi", "2Gi", [], DEFAULT, "1Gi"),
+        "infeasible: the actuated one": ("4Gi", "1Gi", [INFEASIBLE], USE_STATUS, "1Gi"),
     },
 )
-def test_Q4_limits_of_a_resize_in_flight(spec: str, actuated: str, options: PodResourcesOptions, expected: str) -> None:
-    app = make_pod(
-        limits={"memory": spec}, status={"containerStatuses": [raw_container_status(limits={"memory": actuated})]}
-    )
-    sidecar = make_pod(
+def test_Q4_limits_of_a_resize(
+    spec: str, actuated: str, conditions: list[Object], options: PodResourcesOptions, expected: str
+) -> None:
+    app, sidecar = (raw_container_status(name, limits={"memory": actuated}) for name in ("app", "sidecar"))
+    app_pod = make_pod(limits={"memory": spec}, status={"containerStatuses": [app], "conditions": conditions})
+    sidecar_pod = make_pod(
         containers=[],
         initContainers=[raw_sidecar(limits={"memory": spec})],
-        status={"initContainerStatuses": [raw_container_status("sidecar", limits={"memory": actuated})]},
+        status={"initContainerStatuses": [sidecar], "conditions": conditions},
     )
-    assert _texts(pod_limits(app, options)) == {"memory": expected}
-    assert _texts(pod_limits(sidecar, options)) == {"memory": expected}
-
-
-def test_Q4_limits_of_an_infeasible_resize_are_the_actuated_ones() -> None:
-    pod = make_pod(
-        limits={"memory": "4Gi"},
-        status={"containerStatuses": [raw_container_status(limits={"memory": "1Gi"})], "conditions": [INFEASIBLE]},
-    )
-    assert _texts(pod_limits(pod, USE_STATUS)) == {"memory": "1Gi"}
+    assert _texts(pod_limits(app_pod, options)) == {"memory": expected}
+    assert _texts(pod_limits(sidecar_pod, options)) == {"memory": expected}
 
 
 def _pod_resize(*conditions: Mapping[str, str]) -> Pod:
