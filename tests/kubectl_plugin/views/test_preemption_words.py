@@ -67,12 +67,12 @@ def test_no_preemption() -> None:
 SPREAD = NoRoom("PodTopologySpread", ("uneven",), 3, "a", 7, ())
 NEEDED = NoRoom("InterPodAffinity", ("affinity",), 1, "b", 2, (OTHER,))
 UNEVEN = "3 nodes, such as a, do not take it even without pods of lower priority: PodTopologySpread: uneven"
-NOBODY_LOWER = NoRoom("", ("No preemption victims found for incoming pod",), 1, "c", 0, ())
+NO_LOWER = NoRoom("", ("No preemption victims found for incoming pod",), 1, "c", 0, ())
 
 
 def test_P4_no_preemption_for_reason_of_plugin() -> None:
     assert words(preview_of(no_room=(SPREAD,))) == [f"preempts no pod: {UNEVEN}"]
-    assert words(preview_of(no_room=(SPREAD, NEEDED, NOBODY_LOWER)), wide=True) == [
+    assert words(preview_of(no_room=(SPREAD, NEEDED, NO_LOWER)), wide=True) == [
         "preempts no pod: it would help on none of 4 nodes",
         UNEVEN,
         "b would lose shop/web-0, which its pod affinity needs: InterPodAffinity: affinity",
