@@ -24,6 +24,7 @@ from webhook.serving.connections import (
     Connections,
     Memory,
     give_way,
+    return_freed_memory,
 )
 from webhook.serving.connections.registry import keep_little_unread
 from webhook.serving.logs import set_up_logs
@@ -240,6 +241,7 @@ class Server(BaseApplication):
         from webhook.serving.connections.listener import Listener
         from webhook.serving.metrics import Metrics, MetricSources
 
+        return_freed_memory()
         # The start time of each counter would be a second series, which Prometheus' text format does not need.
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the library gives it no types
         metrics = Metrics(REVIEW_PATHS)

@@ -14,6 +14,7 @@ from webhook.serving.connections.registry import (
     Memory,
     NoMemory,
     Stage,
+    return_freed_memory,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "NoMemory",
     "Stage",
     "give_way",
+    "return_freed_memory",
 ]

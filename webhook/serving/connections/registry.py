@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import io
 import os
@@ -133,6 +134,23 @@ _MOST_EDGES: Final = 32
 """The number of bodies with extra room for their edges; an API server rarely has more large reviews at once."""
 _YOUNG_SECONDS: Final = 0.25
 """A younger request is not slow yet, even if few of its bytes have arrived."""
+
+
+_MMAP_THRESHOLD: Final = -3
+_TRIM_THRESHOLD: Final = -1
+"""Options of mallopt (malloc/malloc.h of glibc 2.36)."""
+_LARGE_BYTES: Final = 128 << 10
+
+
+def return_freed_memory() -> None:
+    """Make glibc return the memory of finished bodies to the system at once, in the whole process.
+
+    By default glibc keeps ever larger pieces once it has freed one: 1,000 bodies that broke off left 100 MiB of holes.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_MMAP_THRESHOLD, _LARGE_BYTES)
+        mallopt(_TRIM_THRESHOLD, _LARGE_BYTES)
 
 
 class NoMemory(ConnectionResetError):
