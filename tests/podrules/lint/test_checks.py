@@ -70,7 +70,7 @@ def _of_class(name: str, **spec: Any) -> Object:
 
 
 def _storage_class(name: str, mode: str) -> Object:
-    more = {"provisioner": "disk.example.com", "volumeBindingMode": mode}
+    more: dict[str, Any] = {"provisioner": "disk.example.com", "volumeBindingMode": mode}
     return raw_object("StorageClass", name, **more)
 
 
