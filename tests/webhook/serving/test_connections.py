@@ -188,8 +188,8 @@ def test_known_connections_of_a_flood_never_end_one_in_use(world: World, address
 
 def test_client_with_accepted_certificate_is_known_at_once(world: World) -> None:
     certified = world.connect().shake_hands(certified=True)
-    for _ in range(10):
-        world.new(THERE)
+    for number in range(10):
+        world.new(f"10.0.1.{number}")
     assert certified.is_open()
     assert world.registry.counts()["new"] == 4
 

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import pairwise
+from unittest.mock import Mock
 
 import gevent
 import gevent.socket
@@ -14,7 +15,7 @@ from gevent.pool import Pool
 
 from tests.webhook.serving.world import HERE, KIB, THERE, Clock, NoTls, World
 from webhook.serving.connections import Connection, Connections
-from webhook.serving.connections.listener import Channel, Listener, Turns, give_way
+from webhook.serving.connections.listener import Channel, Listener, Turns, _has_record, give_way
 
 RECORD = b"\x16\x03\x01\x00\x01\x00"
 """A TLS record of a handshake."""
@@ -79,8 +80,10 @@ def test_few_connections_are_accepted_at_once(listening: Listening) -> None:
     assert len(listening.accepted) == 60
 
 
-def test_handshake_without_a_whole_record_takes_no_turn(listening: Listening) -> None:
-    """Nor one of a client that has left."""
+def test_handshake_without_a_whole_record_takes_no_turn(listening: Listening, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor one of a client that has left; what has arrived wakes the process once."""
+    look = Mock(wraps=_has_record)
+    monkeypatch.setattr("webhook.serving.connections.listener._has_record", look)
     listening.connect()
     incomplete, gone = listening.connect(), listening.connect()
     incomplete.sendall(RECORD[:-1])
@@ -89,6 +92,8 @@ def test_handshake_without_a_whole_record_takes_no_turn(listening: Listening) ->
     serve_others()
     assert len(listening.accepted) == 3
     assert listening.tls.count == 0
+    serve_others()
+    assert look.call_count <= 4
     incomplete.sendall(RECORD[-1:])
     serve_others()
     assert listening.tls.count == 1
