@@ -145,6 +145,15 @@ def test_a_cycle_is_found() -> None:
     assert _cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}, "e": set()}) == ["b", "c"]
 
 
+def test_a_package_names_the_modules_to_start_with() -> None:
+    trees = _trees()
+    for name, tree in trees.items():
+        for words in re.findall(r"^Start with ([^;\n]*)", ast.get_docstring(tree) or "", re.MULTILINE):
+            named = re.findall(r"`([\w.]+)`", words)
+            assert named, name
+            assert [one for one in named if f"{name}.{one}" not in trees] == [], name
+
+
 def test_each_public_class_name_has_one_meaning() -> None:
     classes = (node.name for tree in _trees().values() for node in tree.body if isinstance(node, ast.ClassDef))
     assert sorted(name for name, number in Counter(classes).items() if number > 1 and not name.startswith("_")) == []

@@ -3,14 +3,14 @@
 default class    the label of the Namespace, if the allowed classes include it, else the configuration
 allowed classes  only the configuration: see `podrules.qos_webhook.rules`
 constraints      those that kube-scheduler would apply by itself: the Namespace's annotation, else the configuration
-for that namespace, else kube-scheduler's; none for pods with their own constraints, bound pods,
-pods of a scheduler that the configuration does not name, and namespaces that opted out
+                 for that namespace, else kube-scheduler's; none for pods with their own constraints, bound pods,
+                 pods of a scheduler that the configuration does not name, and namespaces that opted out
 selector         `DefaultSelector`; for a pod of a ReplicaSet it contains pod-template-hash, so that each revision
-spreads separately. Without the hash, pods of all revisions count together, also during a rollout
+                 spreads separately. Without the hash, pods of all revisions count together, also during a rollout
 keys             matchLabelKeys of a default do not count, as in the scheduler: the API server would reject a key
-that the selector also contains
+                 that the selector also contains
 size             none if they would take more than `_MOST_BYTES`: a namespace's owner chooses both the number of
-constraints and the length of the selector, which each of them repeats
+                 constraints and the length of the selector, which each of them repeats
 """
 
 from __future__ import annotations

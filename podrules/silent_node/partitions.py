@@ -2,11 +2,11 @@
 
 While the object of such a pod exists
 
-    a StatefulSet   does not recreate its ordinal; with OrderedReady it neither scales nor rolls out (`ordinals`)
+    a StatefulSet   does not recreate its ordinal; with OrderedReady it neither scales nor rolls out (`made_pod`)
     a Namespace     that is being deleted stays
     its volumes     stay attached to the node, and pods elsewhere that need them wait
 
-`lost_node` and `pod_gc` have the rules for what happens by itself, and when. A node is also down if pods name it but
+`podrules.node.lost_node` has the rules for what happens by itself, and when. A node is also down if pods name it but
 its Node object does not exist; only the pods show that.
 
 Source: pkg/controller/namespace/deletion, pkg/controller/volume/attachdetach/reconciler/reconciler.go at v1.36.3.

@@ -50,7 +50,7 @@ def did_you_mean(name: str, existing: Iterable[str]) -> str:
 # The priority of new pods: class, priority and preemptionPolicy together.
 #
 #     a class is named          its value and policy; a class that is unknown or contradicts the pod's fields is refused
-#       but not allowed         a refusal or a warning: `Options.disallowed_class`
+#       but not allowed         a refusal or a warning: `priorityClasses.disallowed`
 #     none is named             the namespace's default, else the cluster's global default, else 0
 #
 # The API server's own Priority plugin runs before webhooks and does the same without namespaces. It fills in the global
@@ -196,10 +196,9 @@ def _default_warnings(resolved: ResolvedPriority, origin: str, cluster: Cluster)
 # the template names it or its pods get it by default.
 #
 #     warning   for every created or changed workload, unless a controller owns it: its owner got the warning
-#     refusal   if `Options.template_class` is deny, of a new workload and of a change to such a class. A workload that
-#               was stored before can still be changed otherwise, scaled, and deleted: updates that remove its
-#               finalizers
-#               keep its class
+#     refusal   if `priorityClasses.templates` is deny, of a new workload and of a change to such a class. A workload
+#               that was stored before can still be changed otherwise, scaled, and deleted: updates that remove its
+#               finalizers keep its class
 
 
 class _Problem(NamedTuple):

@@ -55,7 +55,7 @@ def default_topology_spread(new: NewPod, cluster: Cluster) -> Answer:
 #
 #     selector        it does not match the pod itself (`podrules.lint.spread.selector_misses`)
 #     topologyKey     no node has such a label: with DoNotSchedule the pod fits nowhere, with ScheduleAnyway it spreads
-#                     over nothing. Only if the webhook caches the labels of nodes: `Options.lint_topology_keys`
+#                     over nothing. Only if the webhook caches the labels of nodes: `lint.topologyKeys`
 #
 # Pods and workloads of a controller are skipped: the client that created their owner got the warning. The number of
 # constraints and of warnings is limited, because an object of a megabyte has tens of thousands.

@@ -1,4 +1,4 @@
 """The server: TLS connections, HTTP, probes, metrics and logs around the rules.
 
-Imports the other folders of `webhook`. Start with `server`, then `wsgi`.
+Imports the other folders of `webhook`. Start with `server`, then `app`.
 """

@@ -192,7 +192,7 @@ def by_controller(report: EndReport) -> str:
 
 
 def _scaled_words(clues: Sequence[Clue]) -> str:
-    """How a ReplicaSet was scaled down, by the events of `scaling`; empty if none shows it."""
+    """How a ReplicaSet was scaled down, by the events about its size; empty if none shows it."""
     said = [clue.says.partition("replica set ")[2].split() for clue in clues if clue.where == SCALED]
     if not said:
         return ""

@@ -163,7 +163,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
     owner_events: PodEvents | None = None
     """The events about the controller; None: they could not be read, or the pod has none."""
     scalings: Sequence[Event] = ()
-    """The events of Deployments and autoscalers of the namespace about new sizes; see `scaling`."""
+    """The events of Deployments and autoscalers of the namespace about new sizes."""
     node_name: str = ""
     """The node of the pod, by its spec, its events or those of its controller; empty: not known."""
     node: Node | None = None

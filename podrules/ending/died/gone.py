@@ -17,8 +17,9 @@
                            a Failed pod to create another
     nothing                its containers may have ended by themselves
 
-Source: as in `deleted`, and pkg/kubelet/eviction/eviction_manager.go (evictPod), pkg/controller/podgc/gc_controller.go
-(gcOrphaned), pkg/controller/statefulset/stateful_set_control.go (processReplica) at v1.36.3.
+Source: as for a deleted pod, and pkg/kubelet/eviction/eviction_manager.go (evictPod),
+pkg/controller/podgc/gc_controller.go (gcOrphaned), pkg/controller/statefulset/stateful_set_control.go (processReplica)
+at v1.36.3.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@
                 (`daemon_sets`)
     nodeName    a pod that names its node itself is its kubelet's to take or refuse (`named`)
     claims      each replica has its own of templates and of ephemeral volumes; what was to be bound is bound once it is
-                placed (`binding`), and devices are taken (`devices`)
+                placed (`binding`), and devices are taken (`device_claims`)
 
 Source: pkg/scheduler/framework/plugins/queuesort/priority_sort.go and pkg/scheduler/schedule_one.go at v1.36.3.
 """

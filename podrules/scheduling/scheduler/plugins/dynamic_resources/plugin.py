@@ -15,7 +15,7 @@ one reason begins with `UNKNOWN` (``unknown: …``).
 Gates, where they are off: without DynamicResourceAllocation the plugin says nothing; without DRAExtendedResource no
 class stands for a resource; without DRAPrioritizedList a request with alternatives is rejected and nothing is scored;
 without DRADeviceBindingConditions binding is not examined; the rest concerns what can be asked for (`requests`), which
-devices are selected (`selection`) and the search (`allocator`). Claims of pod groups and node-allocatable resources are
+devices are selected (`selectors`) and the search (`allocator`). Claims of pod groups and node-allocatable resources are
 off by default and not restated; allocations that the scheduler has made and not yet written are not visible.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go at v1.36.3; KEP-4381, KEP-5007.

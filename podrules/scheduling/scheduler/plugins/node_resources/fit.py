@@ -10,7 +10,7 @@ Resources are cpu, memory, ephemeral-storage, then extended resources, huge page
 is the spec's alone: a pod that is not placed has nothing in its status. A resource that a DeviceClass stands for
 (gate DRAExtendedResource) is left to DynamicResources on nodes that offer none of it.
 
-Score: `scoringStrategy` (see `scorers`), where a container that asks for no cpu or memory counts as 100m and 200Mi, and
+Score: `scoringStrategy` (see `scoring`), where a container that asks for no cpu or memory counts as 100m and 200Mi, and
 ``spec.resources`` of the pod to be placed do not count, though those of pods on the node do.
 
 Source: pkg/scheduler/framework/plugins/noderesources/fit.go at v1.36.3.
