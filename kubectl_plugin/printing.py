@@ -110,7 +110,7 @@ class Printer:
     def _verdict(self, report: Struct, given: Verdict | None) -> Verdict | None:
         if given is not None or self._output.reads is not Reads.REPORTS:
             return given
-        from kubectl_plugin.views.pod.headline import headline
+        from kubectl_plugin.views.headline import headline
 
         return headline(report, self._source.now if self._source is not None else None)
 

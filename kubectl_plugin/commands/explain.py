@@ -83,8 +83,9 @@ def explain(
     source, target = remembered(source), options.cluster.target(options.scheduler_config)
     printer = Printer(options.output, streams, colour=options.colour, target=target, source=source)
     several = sum(bool(one.name) for one in targets) > 1
+    alone = len(targets) == 1 and bool(targets[0].name) and not options.files
     # A timeline and --on need pages; else several targets get one line each.
-    in_lines = options.output.brief and options.timeline is None and options.on is None
+    in_lines = not alone and options.output.brief and options.timeline is None and options.on is None
     lines = _Lines(printer, source.now, everywhere=options.selection.everywhere) if in_lines else None
     # A line shows less than a page: data that only a page shows are not read.
     answers = _answers(targets, options, source, streams, in_lines=lines is not None and several)

@@ -35,7 +35,7 @@ from podrules.pod.reading import read_or_none
 from podrules.pod.versions import version_notes
 from podrules.scheduling.placement.controllers import with_controllers
 from podrules.scheduling.placement.drain import Drain, drain_plan
-from podrules.scheduling.placement.drain_rounds import place_drained
+from podrules.scheduling.placement.drain_rounds import place_all
 from podrules.scheduling.placement.plan import PlacementRequest, PlanCluster
 from podrules.scheduling.placement.planned import AwaitedPod, Budgets, DrainFlag, PlannedSpec
 from podrules.scheduling.placement.planned_budgets import PodGroup, cluster_groups, planned_budgets, spec_groups
@@ -168,7 +168,7 @@ class _Planner:
         events = self._gatherer.cordon_events(snapshot.nodes) if requests else {}
         requests = [self._in_cluster(entry, changed.pods) for entry in requests]
         cluster = PlanCluster(table, snapshot, self._source.now, self._source.is_plain_list, events)
-        result = place_drained(requests, drain, cluster, preemption=self._options.preemption)
+        result = place_all(requests, drain, cluster, preemption=self._options.preemption)
         requests = [requests[index] for index in result.specs]
         specs = tuple(
             # Fields in a manifest were not written by admission.

@@ -26,8 +26,8 @@ from kubectl_plugin.views.caveats import VersionNotes, assumed_words, unread_lin
 from kubectl_plugin.views.node.node_lines import nearest_threshold
 from kubectl_plugin.views.node.node_page import finding_words, node_condition, node_verdict
 from kubectl_plugin.views.pod.admission_words import creation_remedy
+from kubectl_plugin.views.pod.verdict import verdict
 from kubectl_plugin.views.related import related_verdict
-from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import clock, counted
 from kubectl_plugin.views.workload_words import count_words, new_pods_refused, node_word, refusal_of, standing
 from podrules.api.model.pod import PodQOSClass

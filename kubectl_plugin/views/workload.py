@@ -12,8 +12,8 @@ from kubectl_plugin.reports.workload import WorkloadPod, WorkloadReport
 from kubectl_plugin.views.caveats import assumed_words
 from kubectl_plugin.views.pod.admission_words import creation_commands
 from kubectl_plugin.views.pod.pod_page import pod_page, unread_section
+from kubectl_plugin.views.pod.verdict import verdict
 from kubectl_plugin.views.scheduling.spread_words import domain_words, skew_words
-from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import ago, counted
 from kubectl_plugin.views.workload_words import by_trouble, new_pods_refused, place_words, refusal_of, standing
 from podrules.api.refusals import refuser

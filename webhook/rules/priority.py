@@ -1,4 +1,29 @@
-"""PriorityClasses: the priority of new pods, and classes of workloads that would be refused."""
+"""PriorityClasses: the priority of new pods, and classes of workloads that would be refused.
+
+The priority of new pods: class, priority and preemptionPolicy together.
+
+    a class is named          its value and policy; a class that is unknown or contradicts the pod's fields is refused
+      but not allowed         a refusal or a warning: `priorityClasses.disallowed`
+    none is named             the namespace's default, else the cluster's global default, else 0
+
+The API server's own Priority plugin runs before webhooks and does the same without namespaces. It fills in the global
+default before any webhook sees the pod. managedFields show that the author did not name it, and the namespace's
+default then replaces it.
+
+    the plugin is on     it runs again after a mutation, and refuses a class and a priority that do not match. So the
+                         patch sets only the class and removes the fields that the plugin filled in: the plugin then
+                         fills in the current values of the class, whatever a cache contains
+    the plugin is off    nothing else resolves a class or refuses an unknown one: the patch sets all three fields
+
+The handler never sets or refuses a class based only on a cache: the class may have changed a moment ago.
+
+ResourceQuota counts after mutating and validating webhooks. So a quota of PriorityClasses counts the class that is
+filled in here, and a pod that is refused here uses no quota.
+
+Source: pkg/kubeapiserver/options/plugins.go, plugin/pkg/admission/priority/admission.go at v1.36.3;
+pkg/admission/plugin/webhook/mutating/dispatcher.go (SetShouldReinvoke), pkg/admission/reinvocation.go of
+k8s.io/apiserver at v0.36.3.
+"""
 
 from __future__ import annotations
 
@@ -28,48 +53,6 @@ from webhook.reviews.new_pod import NewPod
 from webhook.reviews.partial_objects import PartialObject
 from webhook.reviews.response import ALLOWED, Answer, PatchOperation, add, combined, denied, remove
 from webhook.rules.pod_template import TemplateOwner, TemplateReview, template_of
-
-_MOST: Final = 3
-_LONGEST: Final = 253
-"""No object has a longer name. The time of a comparison grows with the square of the length."""
-_MAX_COMPARED: Final = 100
-"""The number of names with the nearest length that are compared: one takes up to 0.1 ms."""
-
-
-def did_you_mean(name: str, existing: Iterable[str]) -> str:
-    """``; did you mean shop-high or shop-low?``; empty: no name is similar."""
-    if len(name) > _LONGEST:
-        return ""
-    compared = list(existing)
-    if len(compared) > _MAX_COMPARED:
-        compared = nsmallest(_MAX_COMPARED, compared, key=lambda other: (abs(len(other) - len(name)), other))
-    near = get_close_matches(name, sorted(compared), n=_MOST)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
-
-
-# The priority of new pods: class, priority and preemptionPolicy together.
-#
-#     a class is named          its value and policy; a class that is unknown or contradicts the pod's fields is refused
-#       but not allowed         a refusal or a warning: `priorityClasses.disallowed`
-#     none is named             the namespace's default, else the cluster's global default, else 0
-#
-# The API server's own Priority plugin runs before webhooks and does the same without namespaces. It fills in the global
-# default before any webhook sees the pod. managedFields show that the author did not name it, and the namespace's
-# default then replaces it.
-#
-#     the plugin is on     it runs again after a mutation, and refuses a class and a priority that do not match. So the
-#                          patch sets only the class and removes the fields that the plugin filled in: the plugin then
-#                          fills in the current values of the class, whatever a cache contains
-#     the plugin is off    nothing else resolves a class or refuses an unknown one: the patch sets all three fields
-#
-# The handler never sets or refuses a class based only on a cache: the class may have changed a moment ago.
-#
-# ResourceQuota counts after mutating and validating webhooks. So a quota of PriorityClasses counts the class that is
-# filled in here, and a pod that is refused here uses no quota.
-#
-# Source: pkg/kubeapiserver/options/plugins.go, plugin/pkg/admission/priority/admission.go at v1.36.3;
-# pkg/admission/plugin/webhook/mutating/dispatcher.go (SetShouldReinvoke), pkg/admission/reinvocation.go of
-# k8s.io/apiserver at v0.36.3.
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -263,3 +246,21 @@ def _exists(name: str, cluster: Cluster) -> bool:
     except ClusterError as error:
         _LOG.warning("PriorityClass %s cannot be read and is assumed to exist: %s", name, error)
         return True
+
+
+_MOST: Final = 3
+_LONGEST: Final = 253
+"""No object has a longer name. The time of a comparison grows with the square of the length."""
+_MAX_COMPARED: Final = 100
+"""The number of names with the nearest length that are compared: one takes up to 0.1 ms."""
+
+
+def did_you_mean(name: str, existing: Iterable[str]) -> str:
+    """``; did you mean shop-high or shop-low?``; empty: no name is similar."""
+    if len(name) > _LONGEST:
+        return ""
+    compared = list(existing)
+    if len(compared) > _MAX_COMPARED:
+        compared = nsmallest(_MAX_COMPARED, compared, key=lambda other: (abs(len(other) - len(name)), other))
+    near = get_close_matches(name, sorted(compared), n=_MOST)
+    return f"; did you mean {' or '.join(near)}?" if near else ""

@@ -1,4 +1,11 @@
-"""gunicorn around the application, configured for a webhook, and the metrics on a port of their own."""
+"""gunicorn around the application, configured for a webhook, and the metrics on a separate port.
+
+``gevent``: the API server opens TLS connections ahead and leaves them idle, which starves the threads and processes
+of the other worker types. Keep-alive outlasts the API server's 90 s, so that no request meets a closing connection.
+One worker: a cluster scales by replicas. The control socket is off: it would need a writable home directory.
+
+Modules that import ``ssl``, sockets or threads are imported in the worker, after gevent has replaced these.
+"""
 
 from __future__ import annotations
 
@@ -32,74 +39,6 @@ from webhook.settings import Settings
 
 if TYPE_CHECKING:
     from webhook.certificates.serving import Certificate
-
-
-# Serves ``GET /metrics`` over plain HTTP, on a separate port that must not delay reviews.
-#
-# A pod without credentials may reach this port, so its cost is limited: one connection each `_ACCEPT_SECONDS`, and one
-# request on it, in few reads and a few seconds. Other connections wait in the kernel and cost this process no CPU.
-
-_CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-SCRAPE_SECONDS: Final = 3.0
-"""The time for one connection."""
-_ACCEPT_SECONDS: Final = 0.05
-"""The time between two connections: at most 20 pages a second, each of about a millisecond."""
-_MAX_READS: Final = 16
-_READ_BYTES: Final = 4096
-_HEAD_END: Final = b"\r\n\r\n"
-
-
-class ScrapeServer(StreamServer):
-    """Serves the metrics of one process."""
-
-    max_accept = 1
-
-    def __init__(self, address: str, page: Callable[[], bytes]) -> None:
-        """Describe the server; `start` begins to serve.
-
-        Args:
-            address: HOST:PORT.
-            page: Returns the metrics in Prometheus' text format.
-        """
-        host, _, port = address.rpartition(":")
-        super().__init__((host.strip("[]"), int(port)), handle=self._answer)
-        self._page = page
-
-    def do_handle(self, *accepted: Any) -> None:
-        """Serve one connection, and accept no other for a moment."""
-        keep_little_unread(accepted[0])
-        gevent.spawn(self._answer, *accepted)
-        self.stop_accepting()
-        gevent.spawn_later(_ACCEPT_SECONDS, self.start_accepting)
-
-    def _answer(self, sock: Any, _address: object) -> None:
-        with sock, gevent.Timeout(SCRAPE_SECONDS, False):  # type: ignore[arg-type]  # False: it raises nothing
-            head = b""
-            for _ in range(_MAX_READS):
-                piece = sock.recv(_READ_BYTES)
-                head += piece
-                if _HEAD_END in head or not piece:
-                    break
-            if _HEAD_END in head:
-                sock.sendall(self._response(head))
-
-    def _response(self, head: bytes) -> bytes:
-        method, path, *_ = [*head.split(b" ", 2), b""]
-        if (method, path.partition(b"?")[0]) == (b"GET", b"/metrics"):
-            status, kind, body = "200 OK", _CONTENT_TYPE, self._page()
-        else:
-            status, kind, body = "404 Not Found", "text/plain", b"GET /metrics is the only page\n"
-        text = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-        return text.encode() + body
-
-
-# gunicorn around the application, configured for a webhook.
-#
-# ``gevent``: the API server opens TLS connections ahead and leaves them idle, which starves the threads and processes
-# of the other worker types. Keep-alive outlasts the API server's 90 s, so that no request meets a closing connection.
-# One worker: a cluster scales by replicas. The control socket is off: it would need a writable home directory.
-#
-# Modules that import ``ssl``, sockets or threads are imported in the worker, after gevent has replaced these.
 
 _KEEP_ALIVE_SECONDS: Final = 95
 _LOG: Final = logging.getLogger(__name__)
@@ -299,3 +238,62 @@ class Server(BaseApplication):
         """Release the Lease when the worker ends: otherwise other replicas would wait for it."""
         if self.certificate is not None:
             self.certificate.stop()
+
+
+# Serves ``GET /metrics`` over plain HTTP, on a separate port that must not delay reviews.
+#
+# A pod without credentials may reach this port, so its cost is limited: one connection each `_ACCEPT_SECONDS`, and one
+# request on it, in few reads and a few seconds. Other connections wait in the kernel and cost this process no CPU.
+
+_CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+SCRAPE_SECONDS: Final = 3.0
+"""The time for one connection."""
+_ACCEPT_SECONDS: Final = 0.05
+"""The time between two connections: at most 20 pages a second, each of about a millisecond."""
+_MAX_READS: Final = 16
+_READ_BYTES: Final = 4096
+_HEAD_END: Final = b"\r\n\r\n"
+
+
+class ScrapeServer(StreamServer):
+    """Serves the metrics of one process."""
+
+    max_accept = 1
+
+    def __init__(self, address: str, page: Callable[[], bytes]) -> None:
+        """Describe the server; `start` begins to serve.
+
+        Args:
+            address: HOST:PORT.
+            page: Returns the metrics in Prometheus' text format.
+        """
+        host, _, port = address.rpartition(":")
+        super().__init__((host.strip("[]"), int(port)), handle=self._answer)
+        self._page = page
+
+    def do_handle(self, *accepted: Any) -> None:
+        """Serve one connection, and accept no other for a moment."""
+        keep_little_unread(accepted[0])
+        gevent.spawn(self._answer, *accepted)
+        self.stop_accepting()
+        gevent.spawn_later(_ACCEPT_SECONDS, self.start_accepting)
+
+    def _answer(self, sock: Any, _address: object) -> None:
+        with sock, gevent.Timeout(SCRAPE_SECONDS, False):  # type: ignore[arg-type]  # False: it raises nothing
+            head = b""
+            for _ in range(_MAX_READS):
+                piece = sock.recv(_READ_BYTES)
+                head += piece
+                if _HEAD_END in head or not piece:
+                    break
+            if _HEAD_END in head:
+                sock.sendall(self._response(head))
+
+    def _response(self, head: bytes) -> bytes:
+        method, path, *_ = [*head.split(b" ", 2), b""]
+        if (method, path.partition(b"?")[0]) == (b"GET", b"/metrics"):
+            status, kind, body = "200 OK", _CONTENT_TYPE, self._page()
+        else:
+            status, kind, body = "404 Not Found", "text/plain", b"GET /metrics is the only page\n"
+        text = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        return text.encode() + body

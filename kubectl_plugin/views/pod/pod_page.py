@@ -26,11 +26,11 @@ from kubectl_plugin.views.pod.pod_brief import (
 )
 from kubectl_plugin.views.pod.qos import oom_section, pressure_section, qos_section
 from kubectl_plugin.views.pod.safety_words import guard_words, second_writers_section
+from kubectl_plugin.views.pod.verdict import refused_words, verdict
 from kubectl_plugin.views.pod.volume_words import claim_command, moving_section, volume_command
 from kubectl_plugin.views.scheduling.budget_words import budget_section
 from kubectl_plugin.views.scheduling.placement import placement_parts
 from kubectl_plugin.views.scheduling.preemption import preemptors_section
-from kubectl_plugin.views.verdict import refused_words, verdict
 from kubectl_plugin.views.words import amount, listed, memory, memory_qos_values
 from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME, PodQOSClass
 from podrules.ending.attachment import WaitsFor

@@ -13,6 +13,7 @@ from kubectl_plugin.views.manifest import job_words, range_words
 from kubectl_plugin.views.pod.admission_words import webhook_lines
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import holder_words
+from kubectl_plugin.views.pod.verdict import also_refused, refused_words
 from kubectl_plugin.views.scheduling.budget_words import blocked_words, budgets_table, drain_leads, hold_words
 from kubectl_plugin.views.scheduling.daemon_words import daemon_tables, daemon_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
@@ -33,7 +34,6 @@ from kubectl_plugin.views.scheduling.plan_more import (
     weightiest,
 )
 from kubectl_plugin.views.scheduling.spread_words import left_out_words
-from kubectl_plugin.views.verdict import also_refused, refused_words
 from kubectl_plugin.views.words import clock, counted, lasting, listed
 from podrules.api.model.instant import span
 from podrules.scheduling.placement.planned import AchievedSpread, PlannedSpec, UnmovedPod

@@ -46,11 +46,12 @@ class DrainResult(Struct, frozen=True):
     """The cluster without the pods that left; it does not have the placed pods."""
 
 
-def place_drained(
+def place_all(
     requests: Sequence[PlacementRequest], drain: Drain, cluster: PlanCluster, *, preemption: bool
 ) -> DrainResult:
-    """Drain the nodes, cordoned before unless one by one, and place all requests.
+    """Drain the nodes, if any are to be drained, and place all requests.
 
+    The nodes are cordoned before unless they are drained one by one.
     The requests have one of origin ``drain`` for each pod that may be evicted; the cluster has all pods still there.
     """
     found = _Rounds(requests, drain, Placing(cluster, requests, preemption=preemption)).run()

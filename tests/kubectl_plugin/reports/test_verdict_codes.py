@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.reports.workload import WorkloadReport
-from kubectl_plugin.views.verdict import verdict
+from kubectl_plugin.views.pod.verdict import verdict
 from kubectl_plugin.views.workload import workload_verdict
 from tests.kubectl_plugin.answers import data, said
 from tests.kubectl_plugin.running import run

@@ -12,7 +12,7 @@ from podrules.api.model.pod import Pod, PodReference
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.node.reachability import NodeReach, Reach
 from podrules.scheduling.placement.drain import Drain
-from podrules.scheduling.placement.drain_rounds import place_drained
+from podrules.scheduling.placement.drain_rounds import place_all
 from podrules.scheduling.placement.plan import PlanCluster, plan
 from podrules.scheduling.placement.planned import PlannedSpec
 from podrules.scheduling.placement.what_if import excluding_nodes, without_pods
@@ -154,7 +154,7 @@ def test_claims_leave_with_excluded_and_drained_nodes() -> None:
     # All pods of the drained node leave; two without a controller are lost.
     before = cluster()
     drain = Drain((NodeReach("a", Reach.ANSWERS, ""),))
-    after = place_drained([], drain, PlanCluster(NodeTable(before.nodes, before.pods), before), preemption=False)
+    after = place_all([], drain, PlanCluster(NodeTable(before.nodes, before.pods), before), preemption=False)
     assert held(after.snapshot) == {"named": False, "shared": True, "unused": True}
 
 

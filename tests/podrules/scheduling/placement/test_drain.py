@@ -11,7 +11,7 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.node.reachability import NodeReach, Reach
 from podrules.scheduling.placement.drain import Drain, DrainPlan, drain_plan
-from podrules.scheduling.placement.drain_rounds import place_drained
+from podrules.scheduling.placement.drain_rounds import place_all
 from podrules.scheduling.placement.plan import PlanCluster
 from podrules.scheduling.placement.what_if import cordoning_nodes
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
@@ -47,7 +47,7 @@ def drain(
     plan = drain_plan(snapshot.pods, snapshot.pod_disruption_budgets, name, reach, at)
     before = cordoning_nodes(snapshot, [name])
     placed_on = PlanCluster(NodeTable(before.nodes, before.pods), before)
-    after = place_drained([], Drain((reach,), at=at), placed_on, preemption=False)
+    after = place_all([], Drain((reach,), at=at), placed_on, preemption=False)
     assert sum(after.stuck.values()) == plan.stuck
     return plan, after.snapshot
 

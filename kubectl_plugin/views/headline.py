@@ -17,7 +17,7 @@ def headline(report: Any, now: datetime | None) -> Verdict | None:
     verdict: Verdict | None = None
     match str(report.__struct_config__.tag):
         case "PodExplanation":
-            from kubectl_plugin.views.verdict import verdict as pod_verdict
+            from kubectl_plugin.views.pod.verdict import verdict as pod_verdict
 
             verdict = pod_verdict(report, now)
         case "WorkloadExplanation":
