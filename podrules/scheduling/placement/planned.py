@@ -57,7 +57,7 @@ class AchievedSpread(Struct, frozen=True, rename="camel"):
 
 
 class AwaitedPod(Struct, frozen=True, rename="camel"):
-    """A pod that a StatefulSet waits for before it makes any other (`podrules.workload.made_pod`)."""
+    """A pod that a StatefulSet waits for before it makes any other."""
 
     name: str
     deleted: bool
