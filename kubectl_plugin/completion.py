@@ -222,13 +222,16 @@ def _names(asked: Question, line: TypedWords) -> Sequence[str]:
     except ValueError:
         seconds = _SECONDS
     signal.signal(signal.SIGALRM, _stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # Python prints and drops an exception in a finalizer, such as that of an import lock: the signal comes again.
+    hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1)
     try:
         return _candidates(asked, asked.names, _cluster(line.values), seconds)
     except (ClusterError, OSError, _OutOfTime, ValueError):
         return ()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.unraisablehook = hook
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -165,6 +166,26 @@ def test_K_silent_cluster_does_not_block_the_shell(tmp_path: Path) -> None:
     # Otherwise each press of Tab would leave a process behind.
     pids = started.read_text().split() if started.exists() else []
     wait_for(lambda: not any(Path("/proc", pid).exists() for pid in pids), "each kubectl has ended")
+
+
+def test_K_time_that_ends_in_a_finalizer_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python only prints an exception that a finalizer raises."""
+
+    class Slow:
+        def __del__(self) -> None:
+            time.sleep(0.5)
+
+    def candidates(*_: object) -> Sequence[str]:
+        Slow()
+        time.sleep(60)
+        return ["late"]
+
+    monkeypatch.setenv("KUBECTL_QOS_COMPLETION_SECONDS", "0.1")
+    monkeypatch.setattr("kubectl_plugin.completion._candidates", candidates)
+    assert answer(["node", "--demo"], "") == ([], Directive.NO_FILES)
+    assert capsys.readouterr().err == ""
 
 
 def test_K_no_rule_is_loaded() -> None:
