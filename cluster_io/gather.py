@@ -1,4 +1,8 @@
-"""Reads what the rules need to know about a pod. It notes what cannot be read, and goes on with the rest."""
+"""Reads what the rules need to know about a pod. It notes what cannot be read, and goes on with the rest.
+
+A `Gatherer` keeps what it made of each answer, an object or an `UnreadInput`; its source keeps the answers themselves
+(`RememberedSource`).
+"""
 
 from __future__ import annotations
 

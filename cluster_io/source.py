@@ -1,8 +1,9 @@
 """The interface of everything that serves API objects.
 
 A `Source` is the live cluster, a snapshot, manifests or the demo cluster. Views and rules do not know which one it is.
-A `RememberedSource` answers from the nodes and pods it has read: a report asks for the pods of every node and for
-single nodes, and each would be a request of its own.
+A `RememberedSource` sends each request once, and answers from the nodes and pods it has read: a report needs the pods
+of every node and single nodes. It serves all parts of a command, also those without a `Gatherer`, such as the search
+for targets. A `Gatherer` remembers readings: what a rule gets where the source raises an error.
 """
 
 from __future__ import annotations
