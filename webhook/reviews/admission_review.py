@@ -159,7 +159,7 @@ def skim(beginning: bytes, end: bytes) -> Request:
     return decode_review(before + b"}}")
 
 
-def new_pod(request: Request) -> PartialObject[Pod] | None:
+def pod_of(request: Request) -> PartialObject[Pod] | None:
     """The pod as it would be stored, with its namespace; None when the review contains no pod.
 
     Raises:

@@ -13,7 +13,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from podrules.api.model.pod import Pod
 from podrules.pod.priority import is_mirror_pod
 from webhook.cluster.view import Cluster
-from webhook.reviews.admission_review import Request, new_object, new_pod
+from webhook.reviews.admission_review import Request, new_object, pod_of
 from webhook.reviews.new_pod import NewPod, as_new
 from webhook.reviews.partial_objects import PartialObject
 from webhook.reviews.response import ALLOWED, Answer, combined
@@ -122,7 +122,7 @@ def mutate(request: Request, cluster: Cluster) -> Answer:
     """Return the patches of a new pod."""
     if _kind(request) != ("", "pods", "", "CREATE"):
         return ALLOWED
-    seen = new_pod(request)
+    seen = pod_of(request)
     # A kubelet creates a mirror pod to report a static pod that already runs.
     if seen is None or is_mirror_pod(seen.object):
         return ALLOWED
@@ -135,7 +135,7 @@ def validate(request: Request, cluster: Cluster) -> Answer:
     if kind in DELETION_RULES:
         return DELETION_RULES[kind].answer(request, cluster)
     if kind == ("", "pods", "", "CREATE"):
-        return _new_pod(request, cluster)
+        return _check_new_pod(request, cluster)
     workload = WORKLOADS_WITH_TEMPLATES.get((group, resource))
     if workload is not None and not sub_resource and operation in {"CREATE", "UPDATE"}:
         seen = new_object(request, workload)
@@ -143,8 +143,8 @@ def validate(request: Request, cluster: Cluster) -> Answer:
     return ALLOWED
 
 
-def _new_pod(request: Request, cluster: Cluster) -> Answer:
-    seen = new_pod(request)
+def _check_new_pod(request: Request, cluster: Cluster) -> Answer:
+    seen = pod_of(request)
     # Any client can set the annotation of mirror pods; only a kubelet creates mirror pods.
     if seen is None or (is_mirror_pod(seen.object) and request.user_info.is_kubelet):
         return ALLOWED

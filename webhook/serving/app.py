@@ -94,13 +94,13 @@ def create_app(
 
     @app.post("/mutate", provide_automatic_options=False)
     def _mutate() -> Response:
-        return answer(request.environ, "/mutate")
+        return respond(request.environ, "/mutate")
 
     @app.post("/validate", provide_automatic_options=False)
     def _validate() -> Response:
-        return answer(request.environ, "/validate")
+        return respond(request.environ, "/validate")
 
-    def answer(environ: WSGIEnvironment, path: str) -> Response:
+    def respond(environ: WSGIEnvironment, path: str) -> Response:
         # Nothing here keeps the body: its memory is freed before the answer is sent.
         received = _receive(environ, path, cluster, waiting_for, client_names)
         return Response(_review(path, *received, counted, report_forced), mimetype=JSON)
@@ -165,18 +165,18 @@ def _receive(
 def _review(path: str, body: Body, cluster: Cluster, counted: Metrics, report_forced: ReportForced | None) -> bytes:
     """Decode a review, call the handlers, count and log; return the encoded answer."""
     started = time.perf_counter()
-    asked, problem = _read_review(body)
-    answered, outcome, reason = _ask_handlers(asked, problem, _HANDLERS[path], cluster)
-    if answered.forced is not None and report_forced is not None and not asked.dry_run:
-        report_forced(answered.forced, asked.user_info.username, answered.denial)
-    encoded = encode_answer(asked.uid, answered)
+    review, problem = _read_review(body)
+    answer, outcome, reason = _ask_handlers(review, problem, _HANDLERS[path], cluster)
+    if answer.forced is not None and report_forced is not None and not review.dry_run:
+        report_forced(answer.forced, review.user_info.username, answer.denial)
+    encoded = encode_answer(review.uid, answer)
     seconds = time.perf_counter() - started
     counted.count_review(path, outcome, seconds)
     level = _LEVELS.get(outcome, logging.INFO if seconds > _SLOW_SECONDS else logging.DEBUG)
     if logs_review(level):
-        what = f"{asked.resource.resource}/{asked.namespace}/{asked.name}"
+        what = f"{review.resource.resource}/{review.namespace}/{review.name}"
         milliseconds = seconds * 1000
-        log_review(outcome.value, milliseconds, level=level, path=path, uid=asked.uid, what=what, reason=reason)
+        log_review(outcome.value, milliseconds, level=level, path=path, uid=review.uid, what=what, reason=reason)
     return encoded
 
 
