@@ -83,6 +83,8 @@ def read_body(environ: WSGIEnvironment) -> Body:
     else:
         whole = _read(environ, length)
         body = Body(whole, length, whole)
+        if length > MAX_REVIEW_BYTES:
+            body = body.edges()
     if isinstance(channel, Channel):
         channel.begin_answer()
     return body
