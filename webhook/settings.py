@@ -206,6 +206,16 @@ class Settings(PodRules, frozen=True, kw_only=True, forbid_unknown_fields=True):
     audit: AuditOptions = AuditOptions()
     force_deletion: ForceDeletion = ForceDeletion()
 
+    @property
+    def audited(self) -> tuple[str, ObjectRef] | None:
+        """The configuration that selects the counted pods, and the Lease of the replica that counts; None: no audit."""
+        kept, configuration, lease = self.certificate.kept, self.audit.configuration, self.audit.lease
+        if kept is not None:
+            configuration, lease = configuration or kept.configuration, kept.secret
+        if not self.audit.interval_seconds or configuration is None or lease is None:
+            return None
+        return configuration, lease
+
     def problems(self) -> Iterator[str]:
         """What is wrong in the combination of fields; each message names them."""
         kept, files = self.certificate.kept, self.certificate.files

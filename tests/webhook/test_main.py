@@ -158,6 +158,26 @@ def test_keys_of_the_rules_for_pods() -> None:
     assert (rules.lint.spread_selectors, rules.lint.topology_keys) == (False, True)
 
 
+@pytest.mark.parametrize(
+    ("keys", "audited"),
+    [
+        ({"certificate": {"kept": KEPT}}, ("qos", ObjectRef("kube-system", "qos-tls"))),
+        (
+            {"certificate": {"kept": KEPT}, "audit": {"configuration": "own"}},
+            ("own", ObjectRef("kube-system", "qos-tls")),
+        ),
+        ({"certificate": {"kept": KEPT}, "audit": {"intervalSeconds": 0}}, None),
+        ({"certificate": {"files": FILES}}, None),
+        (
+            {"certificate": {"files": FILES}, "audit": {"configuration": "own", "lease": LEASE}},
+            ("own", ObjectRef("kube-system", "qos-audit")),
+        ),
+    ],
+)
+def test_audited_pods(keys: Mapping[str, Any], audited: tuple[str, ObjectRef] | None) -> None:
+    assert parsed(keys).audited == audited
+
+
 def test_a_flag_replaces_the_value_of_the_file() -> None:
     keys = {"address": "0.0.0.0:1", "certificate": {"kept": KEPT}, "logLevel": "info"}
     found = parsed(keys, "--address=127.0.0.1:2", "--tls-cert=tls.crt", "--tls-key=tls.key")

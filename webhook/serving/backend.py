@@ -99,9 +99,7 @@ def start_backend(settings: Settings, metrics: Metrics | None = None) -> Backend
         spread.missing = True
         reflectors.append(_scheduler_config(transport, defaults.config_map, spread))
     keeper = None
-    audited, lease = settings.audit.configuration, settings.audit.lease
     if (kept := settings.certificate.kept) is not None:
-        audited, lease = audited or kept.configuration, kept.secret
         certificate = keeper = CertificateKeeper(transport, kept, serving)
         reflectors.extend(keeper.watched)
         _in_thread(keeper.run)
@@ -122,10 +120,10 @@ def start_backend(settings: Settings, metrics: Metrics | None = None) -> Backend
         options=settings,
         knows_clients=settings.clients.ca_file is not None,
     )
-    interval = settings.audit.interval_seconds
-    if metrics is not None and interval and audited is not None and lease is not None:
-        audit = Audit(transport, cluster, metrics, _elected(transport, lease, keeper), configuration=audited)
-        _in_thread(lambda: audit.run(waiting_for, interval))
+    if metrics is not None and settings.audited is not None:
+        configuration, lease = settings.audited
+        audit = Audit(transport, cluster, metrics, _elected(transport, lease, keeper), configuration=configuration)
+        _in_thread(lambda: audit.run(waiting_for, settings.audit.interval_seconds))
     events = None
     if metrics is not None and settings.force_deletion.events:
         events = Events(transport, metrics.count_event)
