@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.charts.chart import CHART, FULL_VALUES, NODE_CONTROLLERS, Chart, HelmError, of_kind
+from podrules.qos_webhook.rules import read_rules
+from tests.charts.chart import CHART, FULL_VALUES, NODE_CONTROLLERS, Chart, HelmError, config_of, of_kind
 from tests.controlplane.client import Object
-from webhook.main import parse_settings
 from webhook.rules.force_delete import CONTROLLERS
+from webhook.settings import Settings
 
 PAGE = CHART.parents[1] / "docs" / "platforms.md"
 LIST = re.compile(r"request\.userInfo\.username in (\[.*?\])")
@@ -20,8 +21,7 @@ LIST = re.compile(r"request\.userInfo\.username in (\[.*?\])")
 
 def settings(objects: list[Object]) -> tuple[frozenset[str], frozenset[str]]:
     """The clients that the program exempts, and those that it exempts only for Nodes."""
-    (deployment,) = of_kind("Deployment", objects)
-    rules = parse_settings(deployment["spec"]["template"]["spec"]["containers"][0]["args"]).force_deletion
+    rules = read_rules(config_of(objects), Settings).force_deletion
     return CONTROLLERS | rules.exempt_users, rules.exempt_node_controllers
 
 
