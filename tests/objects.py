@@ -184,7 +184,7 @@ def raw_priority_class(name: str, value: int, **more: Any) -> Object:
 
 def raw_service_account(namespace: str, name: str = "default") -> Object:
     """A service account: what pods of a namespace need before they can be created."""
-    return _object("ServiceAccount", {"name": name, "namespace": namespace})
+    return raw_object("ServiceAccount", name, namespace)
 
 
 def on(node: Mapping[str, Any]) -> Mapping[str, str]:
@@ -222,11 +222,12 @@ def _object(
     spec: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
     *,
-    api_version: str = "v1",
+    api_version: str | None = None,
 ) -> Object:
-    """An object without its empty parts."""
+    """An object without its empty parts, of the version that its kind has unless given."""
     parts = {"spec": _named(spec or {}), "status": _named(status or {})}
-    whole = {"apiVersion": api_version, "kind": kind, "metadata": _named(metadata)}
+    version = api_version or _API_VERSIONS.get(kind, "v1")
+    whole = {"apiVersion": version, "kind": kind, "metadata": _named(metadata)}
     return whole | {part: fields for part, fields in parts.items() if fields}
 
 
@@ -309,8 +310,7 @@ def raw_object(
 ) -> Object:
     """An object of any kind, with other ``fields`` beside its spec and status."""
     meta = {"name": name, "namespace": namespace, **(metadata or {})}
-    version = _API_VERSIONS.get(kind, "v1")
-    return _object(kind, meta, spec, status, api_version=version) | _named(fields)
+    return _object(kind, meta, spec, status) | _named(fields)
 
 
 def raw_event(

@@ -90,18 +90,18 @@ def test_P1_pod_of_a_class(space: Space) -> None:
     assert f'Priority 1234 (class "{name}"): {meek}' in text
 
 
-def test_P1_class_that_was_deleted_and_made_anew(space: Space) -> None:
+def test_P1_class_that_was_deleted_and_recreated(space: Space) -> None:
     name = f"{space.name}-vip"
     with space.plane.holding([raw_priority_class(name, 5000)]):
         before = space.explained(nodeName=space.node(), priorityClassName=name)
     after = space.page()
     with space.plane.holding([raw_priority_class(name, 70)]):
-        anew = space.page()
+        recreated = space.page()
 
     words = f'class "{name}" no longer exists: this pod keeps 5000, new ones are rejected'
     assert words not in before
     assert f'Priority 5000 (class "{name}"): preempts lower pods when it fits nowhere else {words}' in after
-    assert f'class "{name}" is 70 now: pods keep the value they were made with' in anew
+    assert f'class "{name}" is 70 now: pods keep the value they were made with' in recreated
 
 
 def test_Q2_node_critical_pod(space: Space) -> None:
