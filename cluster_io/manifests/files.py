@@ -29,6 +29,7 @@ MAX_DEPTH: Final = 1000
 """Levels of nested mappings and lists."""
 _LINE_HEADS: Final = re.compile(r"^(?: |[-?](?=[ \n]))+", re.MULTILINE)
 _BRACKETS: Final = re.compile(r"[\[{](?![\]}])")
+_NEXT_DOCUMENT: Final = re.compile(r"^---(?=[ \n])", re.MULTILINE)
 MAX_MERGED: Final = 100_000
 """Fields of one mapping with its merge keys written out."""
 _MERGE: Final = "<<"
@@ -230,15 +231,15 @@ def _parse(where: str, text: str) -> Iterator[tuple[Any, tuple[Twice, ...]]]:
 def check_depth(where: str, text: str) -> None:
     """Refuse a text with nesting that would overflow the C loader's stack, which would end the process.
 
-    Depth comes from ``- - -`` at the start of a line, from indentation, or from brackets. Only a text with enough of
-    one of them for a thousand levels is read event by event, which needs no stack.
+    Depth comes from ``- - -`` at the start of a line, from indentation, or from the brackets of one document. Only a
+    text with enough of one of them for a thousand levels is read event by event, which needs no stack.
 
     Raises:
         ManifestError: the text has more than `MAX_DEPTH` levels.
     """
     columns = max(map(len, _LINE_HEADS.findall(text)), default=0)
-    brackets = sum(1 for _ in islice(_BRACKETS.finditer(text), MAX_DEPTH))
-    if columns < 2 * MAX_DEPTH and brackets < MAX_DEPTH:
+    brackets = map(_BRACKETS.finditer, _NEXT_DOCUMENT.split(text))
+    if columns < 2 * MAX_DEPTH and not any(next(islice(found, MAX_DEPTH, None), None) for found in brackets):
         return
     import yaml
 

@@ -113,6 +113,8 @@ def test_folders_are_read_in_order_and_by_ending(tmp_path: Path) -> None:
         ("[" * 100_000, "nested too deeply"),
         ("a:\n" + "".join(f"{' ' * level}b:\n" for level in range(1, 1500)), "nested too deeply"),
         ("{" * 100_000, "nested too deeply"),
+        ("a: 1\n---\nb: " + "[" * 2000, "nested too deeply"),
+        ("[\n---\n" * 2000, "not valid YAML"),
         ("- " * 100_000, "nested too deeply"),
     ],
 )
