@@ -27,7 +27,7 @@ def config_map_rules(config_map: ConfigMap) -> PodRules:
     """The rules for new pods of a running webhook.
 
     Raises:
-        RuleError: the program would not start with them.
+        RuleError: the program would not start with them. Sections about other things than new pods are not checked.
     """
     place = f"data.{CONFIG_KEY}"
     try:

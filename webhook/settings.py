@@ -7,12 +7,12 @@ import ssl
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 from msgspec import Meta
 
 from podrules.api.model.base import Model
-from podrules.qos_webhook.rules import CONFIG_KIND, CONFIG_VERSION, ObjectRef, PodRules
+from podrules.qos_webhook.rules import NAMESPACE_OR_PREFIX, ObjectRef, PodRules
 
 # The served TLS versions and cipher suites, with the names that Kubernetes components use.
 #
@@ -43,7 +43,6 @@ CIPHER_SUITES: Final[Mapping[str, str]] = {
 """OpenSSL's names of the TLS 1.2 suites that may be chosen: with forward secrecy and authenticated encryption."""
 _OF_TLS13: Final = frozenset({"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"})
 _LEAST_AUDIT: Final = 10.0
-_LEAST_LIFETIME: Final = 12.0
 _MAX_PORT: Final = 65535
 _TLS_NAME: Final = re.compile(r"[0-9A-Za-z:.*-]{1,253}", re.ASCII)
 
@@ -99,7 +98,7 @@ class KeptCertificate(Model, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """DNS names and IP addresses that the API server uses to call the webhook."""
     configuration: Annotated[str, Meta(min_length=1)]
     """The name of both the Mutating- and the ValidatingWebhookConfiguration."""
-    lifetime_seconds: float = 90 * 86400.0
+    lifetime_seconds: Annotated[float, Meta(ge=12, le=3650 * 86400)] = 90 * 86400.0
     """It is renewed when two thirds have passed."""
 
 
@@ -113,8 +112,8 @@ class CertificateOptions(Model, frozen=True, forbid_unknown_fields=True):
 class AuditOptions(Model, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The audit for pods that were stored without the webhook's defaults."""
 
-    interval_seconds: float = 3600.0
-    """0: no audit."""
+    interval_seconds: Annotated[float, Meta(ge=0, le=86400)] = 3600.0
+    """0: no audit; else at least 10."""
     configuration: str | None = None
     """The MutatingWebhookConfiguration that selects the counted pods; that of a kept certificate when not given."""
     lease: ObjectRef | None = None
@@ -186,13 +185,11 @@ class Settings(PodRules, frozen=True, kw_only=True, forbid_unknown_fields=True):
     The rules for new pods stand beside them, so `kubectl qos explain` reads the same file as `PodRules`.
     """
 
-    api_version: Literal["kubectl-qos.io/v1"] = CONFIG_VERSION
-    kind: Literal["QosWebhookConfiguration"] = CONFIG_KIND
     address: str = "0.0.0.0:8443"
     """``host:port`` to listen on."""
     metrics_address: str | None = None
     """``host:port`` of the metrics, over plain HTTP; when not given, they are not served."""
-    drain_seconds: float = 10.0
+    drain_seconds: Annotated[float, Meta(ge=0, le=3600)] = 10.0
     """Time between SIGTERM and the end of listening, so that the Service stops using this replica."""
     kubeconfig: str | None = None
     """Path; when not given, KUBECONFIG, else the pod's service account."""
@@ -239,26 +236,24 @@ class Settings(PodRules, frozen=True, kw_only=True, forbid_unknown_fields=True):
         for place, address in (("address", self.address), ("metricsAddress", self.metrics_address)):
             if address is not None and not _is_address(address):
                 yield f"{place}: {address!r} is not HOST:PORT, such as 0.0.0.0:8443 or [::]:8443"
-        if self.drain_seconds < 0:
-            yield f"drainSeconds: {self.drain_seconds:g} is negative"
         if 0 != self.audit.interval_seconds < _LEAST_AUDIT:
             too_often = f"audit.intervalSeconds: {self.audit.interval_seconds:g} is too often"
             yield f"{too_often}; at least {_LEAST_AUDIT:g}, or 0 for never"
         if kept is not None:
-            if kept.lifetime_seconds < _LEAST_LIFETIME:
-                short = f"certificate.kept.lifetimeSeconds: {kept.lifetime_seconds:g} is too short to renew in time"
-                yield f"{short}; at least {_LEAST_LIFETIME:g}"
             for name in kept.names:
                 if not _TLS_NAME.fullmatch(name):
                     yield f"certificate.kept.names: {name!r} is neither a DNS name nor an IP address"
         if problem := self.tls.problem():
             yield problem
+        for key in self.force_deletion.namespaces:
+            if not NAMESPACE_OR_PREFIX.fullmatch(key) or key.endswith("*"):
+                yield f"forceDeletion.namespaces: {key!r} is not a namespace; wildcards are not supported here"
         for place, users in (
             ("exemptUsers", self.force_deletion.exempt_users),
             ("exemptNodeControllers", self.force_deletion.exempt_node_controllers),
         ):
             for user in sorted(users):
-                if not user or "*" in user:
+                if not user.strip() or "*" in user:
                     yield f"forceDeletion.{place}: {user!r} is not a username; wildcards are not supported"
         paths = {"clients.caFile": self.clients.ca_file, "kubeconfig": self.kubeconfig}
         if files is not None:

@@ -10,14 +10,15 @@ Namespace may set limits. A Namespace's label or annotation sets only values tha
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import lru_cache
-from typing import Annotated, Any, Final, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin
 
 from msgspec import Meta
 from msgspec.structs import fields
 
+from podrules.admission.validation.formats import dns_subdomain
 from podrules.api.model.base import Model
 from podrules.api.model.decode import DecodeError, from_json, from_object
 from podrules.api.model.pod import TopologySpreadConstraint
@@ -31,7 +32,7 @@ CONFIG_VERSION: Final = "kubectl-qos.io/v1"
 CONFIG_KIND: Final = "QosWebhookConfiguration"
 EVERY_CLASS: Final = "*"
 """An entry of the allowed classes that allows all."""
-_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?|([a-z0-9][-a-z0-9]{0,61})?\*", re.ASCII)
+NAMESPACE_OR_PREFIX: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?|([a-z0-9][-a-z0-9]{0,61})?\*", re.ASCII)
 _LONGEST_TEXT: Final = 4096
 """The characters of constraints in an annotation: every user who may edit the Namespace can write them."""
 
@@ -42,8 +43,12 @@ class RuleError(ValueError):
     """A rule is not valid; the message names the field."""
 
 
+_Int32 = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
+
+
 class _Constraint(TopologySpreadConstraint, frozen=True, forbid_unknown_fields=True):
-    max_skew: Annotated[int, Meta(ge=-(2**31), lt=2**31)] = 0
+    max_skew: _Int32 = 0
+    min_domains: _Int32 | None = None
 
 
 Constraints = tuple[TopologySpreadConstraint, ...]
@@ -120,6 +125,8 @@ class LintRules(Model, frozen=True, forbid_unknown_fields=True):
 class PodRules(Model, frozen=True, kw_only=True):
     """The rules for new pods and the workloads that create them."""
 
+    api_version: Literal["kubectl-qos.io/v1"] = CONFIG_VERSION
+    kind: Literal["QosWebhookConfiguration"] = CONFIG_KIND
     priority_classes: PriorityClassRules = PriorityClassRules()
     cluster_default_constraints: ConstraintRules = ConstraintRules()
     lint: LintRules = LintRules()
@@ -144,15 +151,19 @@ class PodRules(Model, frozen=True, kw_only=True):
         }
         for place, entries in by_field.items():
             for key in entries:
-                if not _NAMESPACE.fullmatch(key):
+                if not NAMESPACE_OR_PREFIX.fullmatch(key):
                     raise RuleError(f"{place}: {key!r} is neither a namespace nor its beginning and *")
         for key, name in classes.defaults.items():
             allowed = self.allowed_classes(key)
-            if not name:
-                raise RuleError(f'priorityClasses.defaults.{key}: "" is not the name of a class')
+            if dns_subdomain(name):
+                raise RuleError(f"priorityClasses.defaults.{key}: {name!r} is not the name of a class")
             if not is_allowed(name, allowed):
-                names = ", ".join(allowed or ()) or "none"
-                raise RuleError(f"default class {name} of {key} is not among its allowed: {names}")
+                among = ", ".join(allowed or ()) or "none"
+                raise RuleError(f"default class {name} of {key} is not among its allowed: {among}")
+        for key, names in classes.allowed.items():
+            for name in names:
+                if name != EVERY_CLASS and dns_subdomain(name):
+                    raise RuleError(f"priorityClasses.allowed.{key}: {name!r} is not the name of a class")
         for key, own in constraints.items():
             try:
                 _check_constraints(own)
@@ -185,30 +196,50 @@ def read_rules(document: Any, kind: type[Rules]) -> Rules:
     try:
         found = from_object(document, kind)
     except DecodeError as error:
-        raise RuleError(_with_choices(error, document, kind)) from error
+        raise RuleError(_explained(error, document, kind)) from error
+    for place in _nulls(document):
+        raise RuleError(f"{place}: nothing stands here; write a value, or omit the key")
     found.check()
     return found
 
 
-def _with_choices(error: DecodeError, document: Any, kind: Any) -> str:
-    """The decoder's message; for an enum with its values, and with the key of a mapping, which the decoder omits."""
+def _nulls(value: Any, place: str = "") -> Iterator[str]:
+    """The places without a value. The decoder ignores them, so a rule without a value would not be applied."""
+    if value is None:
+        yield place
+    elif isinstance(value, Mapping):
+        for key, entry in value.items():
+            yield from _nulls(entry, f"{place}.{key}" if place else str(key))
+    elif isinstance(value, list):
+        for index, entry in enumerate(value):
+            yield from _nulls(entry, f"{place}[{index}]")
+
+
+def _explained(error: DecodeError, value: Any, kind: Any, place: str = "") -> str:
+    """The decoder's message, with the values of an enum, and with the key of a mapping, which the decoder omits."""
     # Loaded only for an error, which is rare.
     from podrules.api.model.misfit import shown
 
-    value, path, choices = document, [], []
-    for step in error.field.replace("[...]", ".*").split("."):
+    steps = [place] if place else []
+    for step in filter(None, error.field.replace("[...]", "").split(".")):
         if get_origin(kind) is dict:
-            kind = get_args(kind)[1]
-        elif isinstance(kind, type) and issubclass(kind, Model):
-            kind = {one.encode_name: one.type for one in fields(kind)}.get(step)
-        choices = [one.value for one in kind] if isinstance(kind, type) and issubclass(kind, Enum) else []
-        entries = value if isinstance(value, Mapping) else {}
-        key = next((key for key, entry in entries.items() if entry not in choices), "") if step == "*" else step
-        value = entries.get(key)
-        path.append(key)
-    if not choices:
-        return str(error)
-    return f"{'.'.join(path)}: {shown(value)} is none of {', '.join(choices)}"
+            break
+        is_struct = isinstance(kind, type) and issubclass(kind, Model)
+        kind = {one.encode_name: one.type for one in fields(kind)}.get(step) if is_struct else None
+        value = value.get(step) if isinstance(value, Mapping) else None
+        steps.append(step)
+    place = ".".join(steps).replace(".[", "[")
+    if get_origin(kind) is dict and isinstance(value, Mapping):
+        for key, entry in value.items():
+            try:
+                from_object(entry, get_args(kind)[1])
+            except DecodeError as inner:
+                return _explained(inner, entry, get_args(kind)[1], f"{place}.{key}")
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        choices = tuple(one.value for one in kind)
+    problem = f"{shown(value)} is none of {', '.join(choices)}" if choices else error.problem
+    return str(DecodeError(problem, place))
 
 
 def read_constraints(text: str) -> Constraints:

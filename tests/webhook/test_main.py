@@ -132,8 +132,6 @@ def test_flags(flags: Sequence[str], changed: Mapping[str, Any]) -> None:
             },
         ),
         ({"warnings": "verbose"}, {"warnings": WarningLevel.VERBOSE}),
-        # Go reads null as absent.
-        ({"warnings": None, "tls": None}, {}),
     ],
 )
 def test_keys(keys: Mapping[str, Any], changed: Mapping[str, Any]) -> None:
@@ -277,7 +275,11 @@ WITH_CLIENTS = (
         ),
         (
             {"certificate": {"kept": {**KEPT, "lifetimeSeconds": 11}}},
-            "certificate.kept.lifetimeSeconds: 11 is too short to renew in time; at least 12",
+            "certificate.kept.lifetimeSeconds: 11 is a number; write a number of at least 12",
+        ),
+        (
+            {"certificate": {"kept": {**KEPT, "lifetimeSeconds": 1e300}}},
+            "certificate.kept.lifetimeSeconds: 1e+300 is a number; write a number of at most 315360000",
         ),
         (
             {"certificate": {"kept": KEPT}, "audit": {"lease": LEASE}},
@@ -286,8 +288,17 @@ WITH_CLIENTS = (
         ({"audit": {"lease": LEASE}}, TOGETHER),
         ({"audit": {"configuration": "qos"}}, TOGETHER),
         ({"audit": {"intervalSeconds": 9}}, TOO_OFTEN.format(9)),
-        ({"audit": {"intervalSeconds": -10}}, TOO_OFTEN.format(-10)),
-        ({"drainSeconds": -1}, "drainSeconds: -1 is negative"),
+        ({"audit": {"intervalSeconds": -10}}, "audit.intervalSeconds: -10 is a number; write a number of at least 0"),
+        (
+            {"audit": {"intervalSeconds": 10**9}},
+            "audit.intervalSeconds: 1000000000 is a number; write a number of at most 86400",
+        ),
+        ({"drainSeconds": -1}, "drainSeconds: -1 is a number; write a number of at least 0"),
+        ({"drainSeconds": 1e30}, "drainSeconds: 1e+30 is a number; write a number of at most 3600"),
+        (
+            {"forceDeletion": {"namespaces": {"sho*": "deny"}}},
+            "forceDeletion.namespaces: 'sho*' is not a namespace; wildcards are not supported here",
+        ),
         (
             {"demo": True, "certificate": {"kept": KEPT}},
             "--demo has no cluster for a Secret or a Lease: omit certificate.kept and audit.lease",
@@ -309,7 +320,7 @@ WITH_CLIENTS = (
                 f"forceDeletion.{key}: {user!r} is not a username; wildcards are not supported",
             )
             for key in ("exemptUsers", "exemptNodeControllers")
-            for user in ("", "system:serviceaccount:ops:*")
+            for user in ("", " ", "system:serviceaccount:ops:*")
         ),
         (
             {"forceDeletion": {"mode": "denny"}},
@@ -322,7 +333,7 @@ WITH_CLIENTS = (
         ({"priorityClasses": {"disallowed": "Deny"}}, 'priorityClasses.disallowed: "Deny" is none of warn, deny'),
         (
             {"priorityClasses": {"defaults": {"shop": ""}}},
-            'priorityClasses.defaults.shop: "" is not the name of a class',
+            "priorityClasses.defaults.shop: '' is not the name of a class",
         ),
         (
             {"priorityClasses": {"defaults": {"Shop": "a"}}},
@@ -354,8 +365,9 @@ WITH_CLIENTS = (
             {"tls": {"minVersion": "VersionTLS13", "cipherSuites": ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"]}},
             "tls.cipherSuites chooses among the suites of TLS 1.2, which tls.minVersion VersionTLS13 disables: omit",
         ),
+        ({"tls": None}, "tls: nothing stands here; write a value, or omit the key"),
         ({"adress": "a:1"}, 'unknown field "adress"'),
-        ({"apiVersion": "kubectl-qos.io/v2"}, 'apiVersion: "kubectl-qos.io/v2" does not fit this field'),
+        ({"apiVersion": "kubectl-qos.io/v2"}, 'apiVersion: "kubectl-qos.io/v2" is none of kubectl-qos.io/v1'),
         ({"kind": "ConfigMap"}, "0 documents of kind QosWebhookConfiguration, and ConfigMap: it needs one"),
     ],
 )

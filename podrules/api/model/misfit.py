@@ -162,10 +162,11 @@ def _found(path: str, value: Any, fits: Callable[[Any], bool]) -> tuple[str, Any
         key: Any = int(index) if index else step.removeprefix(".")
         if anything:
             key = next((name for name, entry in value.items() if not fits(entry)), None)
-        if key is None:
+        try:
+            value = value[key]
+        except LookupError:
             return (shown + path[len(shown) :]).lstrip("."), value
         shown += f"[{key}]" if index else f".{key}"
-        value = value[key]
     return shown.lstrip("."), value
 
 

@@ -16,6 +16,7 @@ from podrules.qos_webhook.rules import (
     read_constraints,
     read_rules,
 )
+from tests.table import table
 
 RACK = {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}
 ENTRIES = {"*": "any", "team-*": "team", "team-a*": "a", "team-ab": "ab"}
@@ -63,6 +64,43 @@ def test_P1_default_that_a_more_general_entry_does_not_allow() -> None:
         read_rules({"priorityClasses": {"defaults": {"shop": "high"}, "allowed": {"*": []}}}, PodRules)
 
 
+@table(
+    "rules, message",
+    {
+        "section": ({"priorityClases": None}, "priorityClases: nothing stands here; write a value, or omit the key"),
+        "allowed": ({"priorityClasses": {"allowed": {"a": None}}}, "priorityClasses.allowed.a: nothing stands here"),
+        "no list": (
+            {"priorityClasses": {"allowed": {"b": ["c"], "a": "c"}}},
+            'allowed.a: "c" is a string; write a list',
+        ),
+        "no class": (
+            {"priorityClasses": {"allowed": {"a": ["A b"]}}},
+            "priorityClasses.allowed.a: 'A b' is not the name",
+        ),
+        "no default": (
+            {"priorityClasses": {"defaults": {"a": "*"}}},
+            "priorityClasses.defaults.a: '*' is not the name",
+        ),
+        "version": (
+            {"apiVersion": "kubectl-qos.io/v2"},
+            'apiVersion: "kubectl-qos.io/v2" is none of kubectl-qos.io/v1',
+        ),
+        "constraint": (
+            {"clusterDefaultConstraints": {"namespaces": {"b": [], "a": [{"maxSkew": "1"}]}}},
+            'clusterDefaultConstraints.namespaces.a[0].maxSkew: "1" is a string; write a whole number',
+        ),
+        "null in a list": (
+            {"clusterDefaultConstraints": {"namespaces": {"a": [{**RACK, "minDomains": None}]}}},
+            "clusterDefaultConstraints.namespaces.a[0].minDomains: nothing stands here",
+        ),
+    },
+)
+def test_message_names_the_whole_path(rules: dict[str, Any], message: str) -> None:
+    with pytest.raises(RuleError) as refused:
+        read_rules(rules, PodRules)
+    assert message in str(refused.value)
+
+
 def test_other_keys_of_the_file_are_skipped() -> None:
     assert read_rules({"kind": "QosWebhookConfiguration", "drainSeconds": 5}, PodRules) == PodRules()
 
@@ -80,6 +118,7 @@ def test_S4_constraints_are_read_as_kube_scheduler_would() -> None:
         pytest.param("{}", "this is a mapping; write a list", id="no list"),
         pytest.param([{**RACK, "maxSkew": 0}], "defaultConstraints[0].maxSkew: Invalid value: 0", id="no skew"),
         pytest.param([{**RACK, "maxSkew": 2**31}], "maxSkew", id="more than an int32"),
+        pytest.param([{**RACK, "minDomains": 2**31}], "minDomains", id="more domains than an int32"),
         pytest.param([{**RACK, "topologyKye": "x"}], "topologyKye", id="an unknown field"),
         pytest.param([{**RACK, "labelSelector": {}}], "labelSelector: Forbidden", id="a selector"),
         pytest.param([RACK, RACK], "Duplicate value", id="twice"),
