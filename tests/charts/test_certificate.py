@@ -159,7 +159,7 @@ def test_lifetime_with_cert_manager(chart: Chart, lifetime: str, duration: str) 
     [
         (
             {"mode": "cert-manager", "lifetime": "59m"},
-            "certificate.lifetime: 59m is less than cert-manager's minimum: at least 1h",
+            "certificate.lifetime: 59m is outside its limits: at least 1h, at most 3650d",
         ),
         ({"mode": "existing", "existing": {"caBundle": AUTHORITY}}, "certificate.existing.secretName: name the Secret"),
         ({"mode": "existing", "existing": {"secretName": "a"}}, "certificate.existing.caBundle: give the authorities"),

@@ -531,6 +531,7 @@ def test_scheduler_configuration_that_exists(chart: Chart, namespace: str, refer
         ("tls.cipherSuites", ["AES"], "at '/tls/cipherSuites/0': value must be one of 'TLS_ECDHE_ECDSA_"),
         ("webhook.failurePolicy", "ignore", "at '/webhook/failurePolicy': value must be one of 'Ignore', 'Fail'"),
         ("webhook.url", "http://qos.example.com", "at '/webhook/url': 'http://qos.example.com' does not match"),
+        ("webhook.url", "https://a_b.example.com:8443", "at '/webhook/url': 'https://a_b.example.com:8443' does not"),
         ("containerPort", 443, "at '/containerPort': minimum: got 443, want 1,024"),
         ("metrics.port", 80, "at '/metrics/port': minimum: got 80, want 1,024"),
         ("webhook.timeoutSeconds", 31, "at '/webhook/timeoutSeconds': maximum: got 31, want 30"),
@@ -557,6 +558,21 @@ def test_scheduler_configuration_that_exists(chart: Chart, namespace: str, refer
             "clusterDefaultConstraints.namespaces",
             {"shop": [{"maxSkew": 1, "topologyKey": "rack"}]},
             "at '/clusterDefaultConstraints/namespaces/shop/0': missing property 'whenUnsatisfiable'",
+        ),
+        *(
+            (path, values, f"at '/{path.replace('.', '/')}{inside}/0/{said}")
+            for fields, said in (
+                ({"maxSkew": 0}, "maxSkew': minimum: got 0, want 1"),
+                ({"maxSkew": 2**31}, "maxSkew': maximum: got 2.147483648"),
+                ({"minDomains": 0}, "minDomains': minimum: got 0, want 1"),
+                ({"minDomains": 2**31}, "minDomains': maximum: got 2.147483648"),
+                ({"minDomains": 2, "whenUnsatisfiable": "ScheduleAnyway"}, "whenUnsatisfiable': value must be 'DoNot"),
+            )
+            for one in [[{"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule", **fields}]]
+            for path, inside, values in (
+                ("topologySpreadConstraints", "", one),
+                ("clusterDefaultConstraints.namespaces", "/shop", {"shop": one}),
+            )
         ),
         ("podLabels", {"team": 1}, "at '/podLabels/team': got number, want string"),
         (
@@ -638,6 +654,30 @@ def test_schema_accepts_a_parent_chart(chart: Chart) -> None:
             {"containerPort": 9090},
             "metrics.port: 9090 is also containerPort: set another one",
             id="one port for two",
+        ),
+        pytest.param(
+            {"webhook": {"url": "https://a_b.example.com"}},
+            'webhook.url: "https://a_b.example.com" cannot be called by the API server: write https://HOST',
+            id="no DNS name",
+        ),
+        *(
+            pytest.param(replaced({}, path, value), f"{path}: {value} is outside its limits: {limits}", id=value)
+            for path, value, limits in (
+                ("auditInterval", "9s", "at least 10s, at most 24h"),
+                ("auditInterval", "2d", "at least 10s, at most 24h"),
+                ("certificate.lifetime", "11s", "at least 12s, at most 3650d"),
+                ("certificate.lifetime", "3651d", "at least 12s, at most 3650d"),
+            )
+        ),
+        pytest.param(
+            {"tls": {"minVersion": "VersionTLS13", "cipherSuites": ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"]}},
+            "tls.cipherSuites: chooses among the suites of TLS 1.2, which tls.minVersion VersionTLS13 disables",
+            id="no suite to choose",
+        ),
+        pytest.param(
+            {"priorityClasses": {"defaults": {"shop": "high"}, "allowed": {"shop": ["low"]}}},
+            "priorityClasses.defaults.shop: high is not among the allowed classes: low",
+            id="a default that is not allowed",
         ),
     ],
 )

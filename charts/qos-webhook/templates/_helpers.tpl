@@ -133,7 +133,7 @@ annotations:
 {{/* webhook.url without a trailing slash; empty: the API server calls the Service. */}}
 {{- define "qos-webhook.url" -}}
 {{- $url := .Values.webhook.url | trimSuffix "/" -}}
-{{- if and $url (not (regexMatch "^https://[^/?#@\\s]+$" $url)) -}}
+{{- if and $url (not (regexMatch "^https://([0-9A-Za-z]([-0-9A-Za-z]*[0-9A-Za-z])?(\\.[0-9A-Za-z]([-0-9A-Za-z]*[0-9A-Za-z])?)*|\\[[0-9A-Fa-f:.]+\\])(:[0-9]+)?$" $url)) -}}
 {{- fail (printf "webhook.url: %q cannot be called by the API server: write https://HOST or https://HOST:PORT, or leave it empty for the Service" $url) -}}
 {{- end -}}
 {{- $url -}}
@@ -239,11 +239,24 @@ NoneOnDryRun
 {{- mul (regexFind "^[0-9]+" . | int64) (get $units (regexFind "[smhd]$" .)) -}}
 {{- end -}}
 
+{{/* The same within limits, as in the program; takes the name of a value, the value, its minimum and its maximum. */}}
+{{- define "qos-webhook.secondsWithin" -}}
+{{- $seconds := include "qos-webhook.seconds" (index . 1) | int64 -}}
+{{- if or (lt $seconds (include "qos-webhook.seconds" (index . 2) | int64)) (gt $seconds (include "qos-webhook.seconds" (index . 3) | int64)) -}}
+{{- fail (printf "%s: %s is outside its limits: at least %s, at most %s" (index . 0) (index . 1) (index . 2) (index . 3)) -}}
+{{- end -}}
+{{- $seconds -}}
+{{- end -}}
+
 {{/*
 The program's configuration file. It reviews all Nodes: pods of an excluded namespace cause at most a warning, unless the
 values name the namespace.
 */}}
 {{- define "qos-webhook.config" -}}
+{{- include "qos-webhook.checkDefaultClasses" .Values.priorityClasses -}}
+{{- if and .Values.tls.cipherSuites (eq .Values.tls.minVersion "VersionTLS13") -}}
+{{- fail "tls.cipherSuites: chooses among the suites of TLS 1.2, which tls.minVersion VersionTLS13 disables: leave one of them out" -}}
+{{- end -}}
 apiVersion: kubectl-qos.io/v1
 kind: QosWebhookConfiguration
 address: 0.0.0.0:{{ .Values.containerPort }}
@@ -264,14 +277,14 @@ certificate:
     names:
       {{- include "qos-webhook.certificateNames" . | nindent 6 }}
     configuration: {{ include "qos-webhook.clusterName" . }}
-    lifetimeSeconds: {{ include "qos-webhook.seconds" .Values.certificate.lifetime }}
+    lifetimeSeconds: {{ include "qos-webhook.secondsWithin" (list "certificate.lifetime" .Values.certificate.lifetime "12s" "3650d") }}
   {{- else }}
   files:
     certificate: /etc/qos-webhook/tls/tls.crt
     key: /etc/qos-webhook/tls/tls.key
   {{- end }}
 audit:
-  intervalSeconds: {{ include "qos-webhook.seconds" .Values.auditInterval }}
+  intervalSeconds: {{ if include "qos-webhook.audits" . }}{{ include "qos-webhook.secondsWithin" (list "auditInterval" .Values.auditInterval "10s" "24h") }}{{ else }}0{{ end }}
   {{- if and (ne .Values.certificate.mode "self") (include "qos-webhook.lease" .) }}
   configuration: {{ include "qos-webhook.clusterName" . }}
   lease:
@@ -447,13 +460,8 @@ stored without the webhook. Empty: no Lease.
 
 {{/* certificate.lifetime in Go's format: without days. */}}
 {{- define "qos-webhook.certificateDuration" -}}
-{{- $given := .Values.certificate.lifetime -}}
-{{- $number := regexFind "^[0-9]+" $given | int64 -}}
-{{- $hours := get (dict "s" (div $number 3600) "m" (div $number 60) "h" $number "d" (mul $number 24)) (regexFind "[smhd]$" $given) -}}
-{{- if lt $hours 1 -}}
-{{- fail (printf "certificate.lifetime: %s is less than cert-manager's minimum: at least 1h" $given) -}}
-{{- end -}}
-{{- printf "%dh" $hours -}}
+{{- $seconds := include "qos-webhook.secondsWithin" (list "certificate.lifetime" .Values.certificate.lifetime "1h" "3650d") -}}
+{{- printf "%dh" (div $seconds 3600) -}}
 {{- end -}}
 
 {{/*
