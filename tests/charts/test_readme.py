@@ -16,6 +16,23 @@ from tests.golden import check
 README = CHART / "README.md"
 TABLE = re.compile(r"(<!-- values -->\n).*?(<!-- end of values -->)", re.DOTALL)
 KEY = re.compile(r"^( *)([A-Za-z]+):")
+OPTIONAL = {
+    "": {
+        "global",
+        "imagePullSecrets",
+        "resources",
+        "priorityClassName",
+        "nodeSelector",
+        "tolerations",
+        "affinity",
+        "topologySpreadConstraints",
+        "extraEnv",
+    },
+    "resources.": {"requests", "limits"},
+    "affinity.": {"nodeAffinity", "podAffinity", "podAntiAffinity"},
+    "forceDeletion.": {"exemptNodeControllers"},
+}
+"""The values that may be null, by the path of their parent."""
 
 
 def documented() -> dict[str, str]:
@@ -90,7 +107,11 @@ def test_schema_and_values_know_the_same() -> None:
 
 
 def test_schema_is_strict() -> None:
+    """Helm removes a value that is null: those are required whose absence is not the same as an empty one."""
+
     def check_strict(part: Mapping[str, Any], path: str) -> None:
+        optional = {name for name in part.get("properties", {}) if name not in part.get("required", ())}
+        assert optional <= OPTIONAL.get(path, set()), path
         for name, inside in part.get("properties", {}).items():
             if "properties" in inside:
                 assert inside["additionalProperties"] is False, f"{path}{name}"
