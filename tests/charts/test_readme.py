@@ -9,11 +9,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import yaml
+from msgspec.json import encode
 
 from tests.charts.chart import CHART
 from tests.golden import check
+from webhook.settings import Settings
 
 README = CHART / "README.md"
+REFERENCE = CHART.parents[1] / "docs" / "webhook" / "reference.md"
 TABLE = re.compile(r"(<!-- values -->\n).*?(<!-- end of values -->)", re.DOTALL)
 KEY = re.compile(r"^( *)([A-Za-z]+):")
 OPTIONAL = {
@@ -58,8 +61,8 @@ def values() -> dict[str, Any]:
     return loaded
 
 
-def at(path: str) -> Any:
-    value: Any = values()
+def at(path: str, value: Any = None) -> Any:
+    value = values() if value is None else value
     for key in path.split("."):
         value = value[key]
     return value
@@ -120,3 +123,18 @@ def test_schema_is_strict() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
     assert schema["additionalProperties"] is False
     check_strict(schema, "")
+
+
+def test_reference_names_the_keys_of_the_file() -> None:
+    """With "as in the chart" only where the program's default is the chart's."""
+    table = REFERENCE.read_text(encoding="utf-8").partition("## Without the chart")[2]
+    defaults = json.loads(encode(Settings()))
+    same = set()
+    for keys, default in re.findall(r"^\| (`.+?) \| .+? \| (.*) \|$", table, re.MULTILINE):
+        parent, _, names = keys.rpartition(": ")
+        paths = {".".join(filter(None, (parent.strip("`"), name))) for name in re.findall(r"`(\w+)`", names)}
+        same |= paths if default.startswith("as in the chart") else set()
+    assert {path: at(path, defaults) for path in same} == {path: at(path) for path in same}
+    assert {"priorityClasses", "tls", "forceDeletion.mode", "clusterDefaultConstraints.namespaces"} < same
+    assert all(f"`{key}" in table for key in defaults.keys() - {"apiVersion", "kind"})
+    assert all(f"`{key}`" in table or f".{key}`" in table for key in defaults["forceDeletion"])
