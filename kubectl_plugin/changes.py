@@ -32,8 +32,8 @@ from kubectl_plugin.options import ClusterOptions, Streams
 from kubectl_plugin.options.change_commands import DeletionOptions, FenceOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.command import Prose
-from kubectl_plugin.render.escape import escape
 from kubectl_plugin.reports.steps import FenceReport, Refusal, RefusedBy, Step, StepEvent, StepKind, StepOutcome
+from podrules.api.escape import escape
 from podrules.api.model.base import KubeObject
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod

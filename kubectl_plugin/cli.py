@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Final
 from cluster_io.errors import ClusterError, NotFound, Unreachable
 from kubectl_plugin.exit_codes import INTERRUPTED, UNEXPECTED, UNREADABLE, explained, print_error, warn
 from kubectl_plugin.parsing import ParsedCommand, parse
-from kubectl_plugin.render.escape import escape
+from podrules.api.escape import escape
 
 if TYPE_CHECKING:
     from cluster_io.live.live_source import LiveSource

@@ -35,7 +35,7 @@ from cluster_io.errors import (
     Unreachable,
     UsageError,
 )
-from kubectl_plugin.render.escape import escape
+from podrules.api.escape import escape
 
 if TYPE_CHECKING:
     from msgspec import Struct

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from cluster_io.errors import ClusterError, UsageError
 from kubectl_plugin.options import Output, Streams
-from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import FORMATS, Medium, PrintedAnswer, Reads, Renderer, TemplateError, load
 from kubectl_plugin.views.words import now_words
+from podrules.api.escape import escape
 
 if TYPE_CHECKING:
     from cluster_io.source import Source

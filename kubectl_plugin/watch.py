@@ -27,8 +27,8 @@ from kubectl_plugin.exit_codes import words_of
 from kubectl_plugin.options import CommandFunction, Streams
 from kubectl_plugin.options.cluster_commands import NodeOptions, PartitionsOptions
 from kubectl_plugin.options.pod_commands import ExplainOptions
-from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.width import MIN_COLUMNS
+from podrules.api.escape import escape
 from podrules.api.model.base import Model
 
 _ENTER: Final = "\x1b[?1049h\x1b[?25l"

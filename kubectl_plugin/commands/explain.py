@@ -24,13 +24,13 @@ from kubectl_plugin.options import Streams, Validation
 from kubectl_plugin.options.pod_commands import ExplainOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.command import Command
-from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.related import RelatedReport
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.views.manifest import not_explained
+from podrules.api.escape import escape
 
 if TYPE_CHECKING:
     from kubectl_plugin.gather.manifest_pods import PodManifest

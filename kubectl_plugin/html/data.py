@@ -16,12 +16,12 @@ import msgspec
 
 from kubectl_plugin.html.markup import Markup, element
 from kubectl_plugin.render.command import Target
-from kubectl_plugin.render.escape import escape
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEntry, PodEntry, PodKey
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.node.node_flags import node_state
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS
+from podrules.api.escape import escape
 from podrules.api.model.instant import instant
 from podrules.api.model.pod import PodQOSClass
 from podrules.api.names import is_plain_name

@@ -3,7 +3,7 @@
 Text is always escaped; only markup that this module made is not.
 
 Text from the cluster is untrusted in two ways: it may contain markup, or characters that mislead the eye
-(`render.escape`). Only this module handles both.
+(`podrules.api.escape`). Only this module handles both.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from itertools import groupby
 from typing import Final
 
 from kubectl_plugin.render.command import Target
-from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.reports.cluster.cluster_entries import PromisedResource
 from kubectl_plugin.reports.verdict import Severity
+from podrules.api.escape import escape
 from podrules.api.model.pod import PodQOSClass
 
 _VOID: Final = frozenset({"meta", "link", "input"})

@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubectl_plugin.render.escape import escape
+from podrules.api.escape import escape
 from podrules.api.names import NO_COMMAND, command, is_plain_name
 
 _ASK_NO_CLUSTER: Final = frozenset({"why", "lint", "rights"})

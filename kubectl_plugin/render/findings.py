@@ -15,10 +15,10 @@ from typing import Any, Final
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
-from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import LintAnswer, Medium, PrintedAnswer
 from kubectl_plugin.reports.lint import LintFinding, LintObject
 from podrules import __version__
+from podrules.api.escape import escape
 from podrules.lint.finding import Level
 from podrules.lint.rules import RULES
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_plugin.render.command import Prose, Target
-from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import Medium, PrintedAnswer
 from kubectl_plugin.render.page import Line, Page, Row, Section, Table
+from podrules.api.escape import escape
 
 _SPECIAL: Final = str.maketrans(
     {

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import Medium, PrintedAnswer
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.verdict import Verdict
+from podrules.api.escape import escape
 
 
 def render_json(answer: PrintedAnswer, medium: Medium) -> str:

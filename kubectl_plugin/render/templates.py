@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import Medium, PrintedAnswer
 from kubectl_plugin.render.jsonpath import JSONPathError, JSONPathTemplate, go_print, parse
 from kubectl_plugin.render.structured import content, render_json_list
+from podrules.api.escape import escape
 
 _RELAXED: Final = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
 _PADDING: Final = 3

@@ -10,11 +10,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_plugin.render.command import Prose, Target
-from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import Medium, PrintedAnswer
 from kubectl_plugin.render.page import Line, Page, Row, Section, Table
 from kubectl_plugin.render.width import DEFAULT_COLUMNS
 from kubectl_plugin.reports.verdict import Severity
+from podrules.api.escape import escape
 
 _PROSE: Final = 100
 """The most columns of prose, because longer lines are harder to read. Tables use the whole width."""

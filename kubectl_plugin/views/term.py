@@ -7,11 +7,11 @@ from typing import Final
 
 from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.render.command import as_typed, why
-from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page, Section
 from kubectl_plugin.reports.term import TermReport
 from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.words import counted, cut, listed, quoted
+from podrules.api.escape import escape
 
 _EXAMPLES: Final = 5
 _SHORT_NAME: Final = 20

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from cluster_io.demo import demo_objects
 from kubectl_plugin.options import ClusterOptions
 from kubectl_plugin.parsing.commands import COMMANDS
-from kubectl_plugin.render.escape import escape
+from podrules.api.escape import escape
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.tree import ROOT
 

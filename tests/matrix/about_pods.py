@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
-from kubectl_plugin.render.escape import escape
+from podrules.api.escape import escape
 from tests.matrix.answers import PodStated
 from tests.matrix.clusters import HOSTILE, NOW
 from tests.matrix.oracle import Truth

@@ -13,7 +13,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_plugin.render.command import Command, qos
-from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.verdict import Severity, most_urgent
@@ -31,6 +30,7 @@ from kubectl_plugin.views.pod.timeline_words import (
     why_words,
 )
 from kubectl_plugin.views.words import clock, listed
+from podrules.api.escape import escape
 from podrules.api.model.instant import later
 from podrules.ending.timeline.events import (
     EventKind,

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from kubectl_plugin.render.command import Target, qos, why
-from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import Medium, PrintedAnswer
 from kubectl_plugin.render.markdown import markdown_page, render_markdown
 from kubectl_plugin.render.page import Line, Page, Row, Section, Table
 from kubectl_plugin.reports.verdict import Severity
+from podrules.api.escape import escape
 from tests.kubectl_plugin.running import run
 
 TO_A_PIPE: Final = Medium(target=Target(), colour=False, width=80, terminal=False, template=None, note=print)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import Medium, PrintedAnswer
 from kubectl_plugin.render.structured import content
+from podrules.api.escape import escape
 
 
 def render_toy(answer: PrintedAnswer, medium: Medium) -> str:
