@@ -11,11 +11,12 @@ import importlib.util
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from cluster_io.errors import ManifestError
 from cluster_io.webhook_config import read_webhook_file
 from podrules import __version__
+from podrules.api.escape import escape
 from podrules.qos_webhook.rules import RuleError, read_rules
 from webhook.settings import LogFormat, LogLevel, Settings
 
@@ -104,8 +105,14 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
     return settings
 
 
+class _Parser(argparse.ArgumentParser):
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """End the program; nothing that a message quotes can control the terminal."""
+        super().exit(status, f"{escape(message.rstrip())}\n" if message else None)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="qos-webhook",
         # An abbreviation of a flag could become another flag in the next version.
         allow_abbrev=False,

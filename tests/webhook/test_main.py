@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from podrules import __version__
 from podrules.qos_webhook.rules import ObjectRef, WarningLevel
 from tests.golden import check
+from tests.table import row, table
 from tests.tree import ROOT
 from webhook.main import parse_settings
 from webhook.settings import (
@@ -380,6 +381,40 @@ def test_mistakes_in_the_file(keys: Mapping[str, Any], message: str, capsys: pyt
 def test_a_repeated_key_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("config.yaml").write_text(yaml.safe_dump(HEAD) + "demo: true\ndemo: true\n")
     assert error_of(["--config=config.yaml"], capsys) == "config.yaml, line 4: demo is a duplicate of line 3: keep one"
+
+
+RED, SHOWN = "\x1b[31m\u202e", r"\x1b[31m\u202e"
+
+
+@table(
+    "config, flags, message",
+    {
+        "unknown field": row({RED: 1}, [], f'config.yaml: unknown field "{SHOWN}"'),
+        "value": row({"warnings": RED}, [], r'config.yaml: warnings: "\u001b[31m\u202e" is none of usual, verbose'),
+        "key": row(
+            {"forceDeletion": {"namespaces": {RED: "x"}}},
+            [],
+            f'config.yaml: forceDeletion.namespaces.{SHOWN}: "x" is none of warn, confirm, deny',
+        ),
+        "path in the file": row(
+            {"clients": {"caFile": RED}}, [], f"config.yaml: clients.caFile: {SHOWN} is not a file"
+        ),
+        "path": row({}, [f"--config={RED}"], f"{SHOWN}: No such file or directory"),
+        "flag": row({}, [f"--{RED}=red\n"], f"unrecognized arguments: --{SHOWN}=red"),
+        "choice": row({}, [f"--log-level={RED}"], f"argument --log-level: invalid choice: '{SHOWN}' (choose"),
+    },
+)
+def test_quoted_text_does_not_control_the_terminal(
+    config: Mapping[str, Any], flags: Sequence[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("config.yaml").write_text(yaml.safe_dump({**HEAD, "demo": True, **config}))
+    assert error_of(["--config=config.yaml", *flags], capsys).startswith(message)
+
+
+def test_a_repeated_key_does_not_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("config.yaml").write_text(yaml.safe_dump(HEAD) + '"\\e[31m": 1\n"\\e[31m": 1\n')
+    message = r"config.yaml, line 4: \x1b[31m is a duplicate of line 3: keep one"
+    assert error_of(["--config=config.yaml"], capsys) == message
 
 
 def test_schema_is_that_of_the_settings() -> None:

@@ -26,6 +26,7 @@ from gunicorn.glogging import Logger
 from gunicorn.workers.ggevent import GeventWorker
 
 from cluster_io.errors import ClusterError
+from podrules.api.escape import escape
 from webhook.serving.connections import (
     CHECK_SECONDS,
     Connections,
@@ -194,7 +195,7 @@ class Server(BaseApplication):
                 except OSError as error:
                     raise OSError(f"--metrics-address {address}: {error}") from error
         except (ClusterError, OSError) as error:
-            print(f"error: {error}", file=sys.stderr)
+            print(f"error: {escape(str(error))}", file=sys.stderr)
             sys.exit(Arbiter.WORKER_BOOT_ERROR)
         self.certificate = certificate = backend.certificate
         names = self.settings.clients.names if self.settings.clients.ca_file is not None else None
