@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import resource
+import signal
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -123,6 +124,15 @@ def cache_settings(config: Config) -> None:
     vars(config).update({name: setting.get() for name, setting in config.settings.items()})
 
 
+def _end_at_once(_arbiter: object, _worker: object) -> None:
+    """Let a signal end the worker while it boots: it would only queue it, with the handler of its parent.
+
+    gunicorn gives the worker its own handlers after gevent is loaded, half a second later.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Server(BaseApplication):
     """The webhook on one address, over TLS."""
 
@@ -166,6 +176,7 @@ class Server(BaseApplication):
             # gunicorn treats connections as TLS if it is given a file; `Listener` never reads it.
             "certfile": os.devnull,
             "ssl_context": lambda _config, _default: None,
+            "post_fork": _end_at_once,
             "worker_exit": lambda _arbiter, _worker: self._give_up(),
         }
         for name, value in options.items():

@@ -9,10 +9,14 @@ import http.client
 import os
 import signal
 import socket
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from tests.controlplane.processes import Process
+from tests.table import row, table
 from tests.waiting import again_if_late, wait_for
 from tests.webhook.demo_server import UNVERIFIED, DemoServer, running_demo
 from tests.webhook.review_objects import create_review, pod_object
@@ -59,6 +63,21 @@ def test_A_drained_server_answers_once_more_accepts_no_new(tmp_path: Path) -> No
         wait_for(lambda: not _listens(server.port), "it listens no longer")
         assert answer_on(kept).headers["Connection"] == "close"
         wait_for(lambda: not server.process.running, "it ends when no client is connected")
+
+
+@table("number, send", {"a kubelet's": row(signal.SIGTERM, os.kill), "Ctrl-C": row(signal.SIGINT, os.killpg)})
+def test_A_booting_server_ends_at_once(
+    tmp_path: Path, number: signal.Signals, send: Callable[[int, int], None]
+) -> None:
+    program = Path(sys.executable).parent / "qos-webhook"
+    flags = ("--demo", "--address=127.0.0.1:0", "--drain=0s")
+    process = Process((program, *flags), log=tmp_path / "webhook.log")
+    wait_for(lambda: "Booting worker" in process.log.read_text(), "it boots")
+    # gevent takes longer to load.
+    time.sleep(0.05)
+    send(process.pid, number)
+    # Less than the 20 s that a server in use has to end.
+    wait_for(lambda: not process.running, "it ends", timeout=10)
 
 
 def _listens(port: int) -> bool:
