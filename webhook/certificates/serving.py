@@ -112,7 +112,11 @@ class ServingContext:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._tls.apply(context)
         if self._client_authorities is not None:
-            context.load_verify_locations(self._client_authorities)
+            try:
+                context.load_verify_locations(self._client_authorities)
+            except OSError as error:
+                why = "no certificate in PEM" if isinstance(error, ssl.SSLError) else error.strerror
+                raise OSError(f"clients.caFile: {self._client_authorities}: {why}") from error
             context.verify_mode = ssl.CERT_OPTIONAL
         # A context reads only files. This file is private and is deleted before the first connection.
         with tempfile.TemporaryDirectory(prefix="qos-webhook-") as folder:

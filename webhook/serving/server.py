@@ -204,7 +204,7 @@ class Server(BaseApplication):
                 try:
                     ScrapeServer(address, metrics.render).start()
                 except OSError as error:
-                    raise OSError(f"--metrics-address {address}: {error}") from error
+                    raise OSError(f"the metrics address {address}: {error.strerror}") from error
         except (ClusterError, OSError) as error:
             print(f"error: {escape(str(error))}", file=sys.stderr)
             sys.exit(Arbiter.WORKER_BOOT_ERROR)

@@ -87,9 +87,13 @@ def test_client_authorities_are_read_at_each_renewal(tmp_path: Path) -> None:
         assert serving.context.now.verify_mode is ssl.CERT_OPTIONAL
         assert len(serving.context.now.get_ca_certs()) == 1
         serving.load(renewed.certificate, renewed.key)
-    authorities.unlink()
     other = localhost_pair()
-    with pytest.raises(OSError, match="No such file"):
+    for content in (b"", b"\x1b[31m", pair.key, b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"):
+        authorities.write_bytes(content)
+        with pytest.raises(OSError, match=r"^clients\.caFile: .*/clients\.crt: no certificate in PEM$"):
+            serving.load(other.certificate, other.key)
+    authorities.unlink()
+    with pytest.raises(OSError, match=r"^clients\.caFile: .*/clients\.crt: No such file"):
         serving.load(other.certificate, other.key)
     assert serving.context.now.verify_mode is ssl.CERT_OPTIONAL
     assert_served(serving, pair)

@@ -250,5 +250,5 @@ def test_address_that_is_taken(server: DemoServer, tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert done.returncode == 3
-    assert f"error: --metrics-address {taken}: " in done.stderr
+    assert f"error: the metrics address {taken}: Address already in use: " in done.stderr
     assert "Traceback" not in done.stderr

@@ -6,12 +6,15 @@ import json
 import resource
 import socket
 import ssl
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cluster_io.demo import demo_objects
+from tests.charts.chart import config_argument
 from tests.webhook.demo_server import UNVERIFIED, DemoServer, running_demo
 from tests.webhook.review_objects import create_review, delete_review, pod_object
 from webhook.serving.connections import MAX_CONNECTIONS
@@ -83,6 +86,23 @@ def test_tls_min_version_of_the_server(talkative: DemoServer) -> None:
 def test_tls_cipher_suites_of_the_server(taciturn: DemoServer) -> None:
     assert spoken(taciturn, ssl.TLSVersion.TLSv1_2) == ("TLSv1.2", "ECDHE-ECDSA-AES256-GCM-SHA384")
     assert spoken(taciturn, ssl.TLSVersion.TLSv1_3)[0] == "TLSv1.3"
+
+
+def test_client_authorities_without_a_certificate(tmp_path: Path) -> None:
+    """The path is one that would control the terminal."""
+    (tmp_path / "\x1b[31m").touch()
+    file = config_argument({"clients": {"caFile": "\x1b[31m"}}, tmp_path / "webhook.yaml")
+    program = Path(sys.executable).parent / "qos-webhook"
+    done = subprocess.run(
+        [program, file, "--demo", "--address=127.0.0.1:0"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 3
+    assert "error: clients.caFile: \\x1b[31m: no certificate in PEM\n" in done.stderr
 
 
 def test_as_many_files_may_be_open_as_there_may_be_connections(tmp_path: Path) -> None:
