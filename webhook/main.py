@@ -53,6 +53,14 @@ _REPLACED: Final[Mapping[str, str]] = {
     "--warnings": "warnings",
 }
 """The keys of the configuration file that replaced former flags."""
+_FLAGS: Final[Mapping[str, str]] = {
+    "address": "--address",
+    "metricsAddress": "--metrics-address",
+    "kubeconfig": "--kubeconfig",
+    "certificate.files.certificate": "--tls-cert",
+    "certificate.files.key": "--tls-key",
+}
+"""The flags with values that only the settings check, by the key that the message of a problem begins with."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -101,7 +109,9 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
     except RuleError as error:
         parser.error(f"{place}{error}")
     for problem in settings.problems():
-        parser.error(f"{place}{problem}")
+        key, _, rest = problem.partition(": ")
+        given = key in _FLAGS and key.partition(".")[0] in flags
+        parser.error(f"argument {_FLAGS[key]}: {rest}" if given else f"{place}{problem}")
     return settings
 
 

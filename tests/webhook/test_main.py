@@ -43,6 +43,7 @@ KEPT = {
 FILES = {"certificate": "tls.crt", "key": "tls.key"}
 LEASE = {"namespace": "kube-system", "name": "qos-audit"}
 CONSTRAINT = {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}
+NO_ADDRESS = "is not HOST:PORT, such as 0.0.0.0:8443 or [::]:8443"
 SCHEMA = ROOT / "docs" / "webhook" / "config.schema.json"
 
 
@@ -210,10 +211,10 @@ def test_pods_may_get_constraints(constraints: Mapping[str, Any], enabled: bool)
         ),
         (["--tls-cert", "tls.crt"], "--tls-cert and --tls-key belong together"),
         (["--demo", "--tls-key", "tls.key"], "--tls-cert and --tls-key belong together"),
-        (["--tls-cert=gone.crt", "--tls-key=tls.key"], "certificate.files.certificate: gone.crt is not a file"),
-        (["--tls-cert=tls.crt", "--tls-key=."], "certificate.files.key: . is not a file"),
-        (["--demo", "--kubeconfig", "gone.conf"], "kubeconfig: gone.conf is not a file"),
-        (["--demo", "--kubeconfig", "x" * 300], f"kubeconfig: {'x' * 300}: File name too long"),
+        (["--tls-cert=gone.crt", "--tls-key=tls.key"], "argument --tls-cert: gone.crt is not a file"),
+        (["--tls-cert=tls.crt", "--tls-key=."], "argument --tls-key: . is not a file"),
+        (["--demo", "--kubeconfig", "gone.conf"], "argument --kubeconfig: gone.conf is not a file"),
+        (["--demo", "--kubeconfig", "x" * 300], f"argument --kubeconfig: {'x' * 300}: File name too long"),
         *(
             (["--demo", f"--drain={text}"], f"argument --drain: '{text}' is not a time such as 10s, 5m, 12h or 90d")
             for text in ("10", "s", "1.5s", "10 s", "10S", "1h30m", "\u0661s", "9999999999s", "", "-1s")
@@ -226,10 +227,16 @@ def test_pods_may_get_constraints(constraints: Mapping[str, Any], enabled: bool)
             for text in ("", "INFO", "trace")
         ),
         *(
-            (["--demo", "--address", text], f"address: {text!r} is not HOST:PORT, such as 0.0.0.0:8443 or [::]:8443")
+            (
+                ["--demo", "--address", text],
+                f"argument --address: {text!r} {NO_ADDRESS}",
+            )
             for text in ("8443", ":8443", "host:", "host:65536", "host:\u0661")
         ),
-        (["--demo", "--metrics-address=9"], "metricsAddress: '9' is not HOST:PORT, such as 0.0.0.0:8443 or [::]:8443"),
+        (
+            ["--demo", "--metrics-address=9"],
+            f"argument --metrics-address: '9' {NO_ADDRESS}",
+        ),
         (["--demo", "--port", "1"], "unrecognized arguments: --port 1"),
         (["--demo", "--addr=1"], "unrecognized arguments: --addr=1"),
         (["--demo", "serve"], "unrecognized arguments: serve"),
@@ -376,6 +383,29 @@ def test_mistakes_in_the_file(keys: Mapping[str, Any], message: str, capsys: pyt
     given = {**HEAD, "certificate": {"files": FILES}, **keys}
     Path("config.yaml").write_text(yaml.safe_dump(given, allow_unicode=True))
     assert error_of(["--config=config.yaml"], capsys).startswith(f"config.yaml: {message}")
+
+
+@table(
+    "keys, flags, message",
+    {
+        "file": row({"address": "a"}, [], "config.yaml: address: 'a' is not HOST:PORT"),
+        "flag": row({"address": "a"}, ["--address=b"], "argument --address: 'b' is not HOST:PORT"),
+        "file beside a flag": row(
+            {"metricsAddress": "a"}, ["--address=b:1"], "config.yaml: metricsAddress: 'a' is not HOST:PORT"
+        ),
+        "path in the file": row(
+            {"certificate": {"files": {**FILES, "key": "gone"}}},
+            [],
+            "config.yaml: certificate.files.key: gone is not a file",
+        ),
+        "path of a flag": row({}, ["--tls-cert=tls.crt", "--tls-key=gone"], "argument --tls-key: gone is not a file"),
+    },
+)
+def test_a_mistake_is_found_where_it_was_made(
+    keys: Mapping[str, Any], flags: Sequence[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("config.yaml").write_text(yaml.safe_dump({**HEAD, "demo": True, **keys}))
+    assert error_of(["--config=config.yaml", *flags], capsys).startswith(message)
 
 
 def test_a_repeated_key_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
