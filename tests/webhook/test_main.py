@@ -43,6 +43,8 @@ KEPT = {
 FILES = {"certificate": "tls.crt", "key": "tls.key"}
 LEASE = {"namespace": "kube-system", "name": "qos-audit"}
 CONSTRAINT = {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}
+BRACKETS = "write an IPv6 address in brackets, such as [::1]:8443"
+NO_HOST = "is neither a host name nor an IP address"
 NO_ADDRESS = "is not HOST:PORT, such as 0.0.0.0:8443 or [::]:8443"
 SCHEMA = ROOT / "docs" / "webhook" / "config.schema.json"
 
@@ -73,7 +75,10 @@ def error_of(argv: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
     [
         ([], {}),
         (["--address", "127.0.0.1:9443"], {"address": "127.0.0.1:9443"}),
-        (["--metrics-address=[::]:0"], {"metrics_address": "[::]:0"}),
+        *(
+            ([f"--metrics-address={address}"], {"metrics_address": address})
+            for address in ("[::]:0", "[::ffff:10.0.0.1]:1", "[fe80::1%eth0]:1", "pod-0.qos.svc:1")
+        ),
         (["--drain", "0s"], {"drain_seconds": 0.0}),
         (["--drain", "2m"], {"drain_seconds": 120.0}),
         (["--kubeconfig", "admin.conf"], {"kubeconfig": "admin.conf"}),
@@ -236,6 +241,15 @@ def test_pods_may_get_constraints(constraints: Mapping[str, Any], enabled: bool)
         (
             ["--demo", "--metrics-address=9"],
             f"argument --metrics-address: '9' {NO_ADDRESS}",
+        ),
+        (["--demo", "--address=::1:8443"], f"argument --address: '::1:8443': {BRACKETS}"),
+        (["--demo", "--metrics-address=::1"], f"argument --metrics-address: '::1': {BRACKETS}"),
+        *(
+            (
+                ["--demo", f"--address={host}:80"],
+                f"argument --address: '{host}:80' is not HOST:PORT: '{host}' {NO_HOST}",
+            )
+            for host in ("a b", "[a b]", "[::1", "[]", "[a]", "a/b")
         ),
         (["--demo", "--port", "1"], "unrecognized arguments: --port 1"),
         (["--demo", "--addr=1"], "unrecognized arguments: --addr=1"),
