@@ -106,13 +106,14 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
             flags["certificate"] = {"files": {"certificate": args.tls_cert, "key": args.tls_key}}
         settings = read_rules({**document, **flags}, Settings)
     except ManifestError as error:
-        parser.error(str(error))
+        parser.fail(str(error))
     except RuleError as error:
-        parser.error(f"{place}{error}")
+        parser.fail(f"{place}{error}")
     for problem in (*settings.problems(), *_host_problems(settings)):
         key, _, rest = problem.partition(": ")
-        given = key in _FLAGS and key.partition(".")[0] in flags
-        parser.error(f"argument {_FLAGS[key]}: {rest}" if given else f"{place}{problem}")
+        if key in _FLAGS and key.partition(".")[0] in flags:
+            parser.error(f"argument {_FLAGS[key]}: {rest}")
+        parser.fail(f"{place}{problem}")
     return settings
 
 
@@ -127,12 +128,18 @@ def _host_problems(settings: Settings) -> Iterator[str]:
 
 
 class _Parser(argparse.ArgumentParser):
-    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """End the program; nothing that a message quotes can control the terminal."""
-        super().exit(status, f"{escape(message.rstrip())}\n" if message else None)
+    """Prints errors without the usage: it has more lines than the error."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program because of a mistake in the command line."""
+        self.fail(message, f"See {self.prog} --help\n")
+
+    def fail(self, message: str, hint: str = "") -> NoReturn:
+        """End the program; nothing that the message quotes can control the terminal."""
+        self.exit(2, f"{self.prog}: error: {escape(message)}\n{hint}")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> _Parser:
     parser = _Parser(
         prog="qos-webhook",
         # An abbreviation of a flag could become another flag in the next version.

@@ -67,7 +67,9 @@ def error_of(argv: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
         parse_settings(argv)
     said = capsys.readouterr()
     assert (ended.value.code, said.out) == (2, "")
-    return said.err.splitlines()[-1].removeprefix("qos-webhook: error: ")
+    error, *hint = said.err.splitlines()
+    assert hint in ([], ["See qos-webhook --help"])
+    return error.removeprefix("qos-webhook: error: ")
 
 
 @pytest.mark.parametrize(
@@ -420,6 +422,20 @@ def test_a_mistake_is_found_where_it_was_made(
 ) -> None:
     Path("config.yaml").write_text(yaml.safe_dump({**HEAD, "demo": True, **keys}))
     assert error_of(["--config=config.yaml", *flags], capsys).startswith(message)
+
+
+@table(
+    "flag, printed",
+    {
+        "file": row("--demo", 'config.yaml: unknown field "adress"\n'),
+        "flag": row("--adress", "unrecognized arguments: --adress\nSee qos-webhook --help\n"),
+    },
+)
+def test_an_error_is_printed_without_usage(flag: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("config.yaml").write_text(yaml.safe_dump({**HEAD, "adress": "a:1"}))
+    with pytest.raises(SystemExit):
+        parse_settings(["--config=config.yaml", flag])
+    assert capsys.readouterr().err == f"qos-webhook: error: {printed}"
 
 
 def test_a_repeated_key_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
