@@ -92,6 +92,8 @@ def inspect(certificate: bytes, key: bytes) -> CertificateFacts:
         names = frozenset(str(entry.value) for entry in alternatives)
         validity = leaf.not_valid_before_utc, leaf.not_valid_after_utc
         curve, signed = getattr(leaf.public_key(), "curve", None), leaf.signature_hash_algorithm
+    except x509.ExtensionNotFound as error:
+        raise PairError("the certificate has no SAN: issue it with the DNS name that clients call as SAN") from error
     except Exception as error:  # cryptography raises a different error for each kind of damage
         raise PairError(f"not a certificate with its key: {error}") from error
     if not own:

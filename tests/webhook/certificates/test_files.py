@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.table import row, table
 from tests.webhook.certificates.handshakes import assert_served, localhost_pair
 from tests.webhook.certificates.mounted import Mounted
 from webhook.certificates.pair import Pair
@@ -107,9 +108,21 @@ def test_files_that_are_missing_at_the_start(tmp_path: Path, missing: str) -> No
         WatchedFiles(files, ServingContext())
 
 
-def test_files_that_do_not_belong_together_at_the_start(mounted: Mounted) -> None:
-    mounted.write(localhost_pair().certificate, localhost_pair().key)
-    with pytest.raises(OSError, match=r"tls\.crt, .*tls\.key: the key belongs to another certificate"):
+PAIR = localhost_pair()
+
+
+@table(
+    "certificate, problem",
+    {
+        "another's": row(localhost_pair().certificate, "the key belongs to another certificate"),
+        "without names": row(
+            PAIR.authority, "the certificate has no SAN: issue it with the DNS name that clients call"
+        ),
+    },
+)
+def test_files_that_cannot_be_served_at_the_start(mounted: Mounted, certificate: bytes, problem: str) -> None:
+    mounted.write(certificate, PAIR.key)
+    with pytest.raises(OSError, match=rf"tls\.crt, .*tls\.key: {problem}"):
         WatchedFiles(mounted.files, ServingContext())
 
 
