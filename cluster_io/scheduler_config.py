@@ -25,7 +25,7 @@ def config_map_document(config_map: ConfigMap) -> Mapping[str, Any]:
     """
     texts = sorted(config_map.data.items())
     documents = (document for key, text in texts for document in parse_documents(f"data.{key}", text))
-    return only_document(documents, "data", KIND)
+    return only_document(documents, "data", KIND, alone=False)
 
 
 def read_scheduler_configuration(source: Source, where: str, *, arguments: bool = True) -> Mapping[str, Profile]:
@@ -72,7 +72,7 @@ def _in_file(path: str) -> Mapping[str, Any]:
     """The document of a file, or of the one ConfigMap in it."""
     documents = list(read_documents(path))
     if [document.content["kind"] for document in documents] != [CONFIG_MAPS.kind]:
-        return only_document(documents, path, KIND)
+        return only_document(documents, path, KIND, alone=False)
     data = documents[0].content.get("data")
     texts = {key: text for key, text in data.items() if isinstance(text, str)} if isinstance(data, Mapping) else {}
     try:

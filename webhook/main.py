@@ -11,6 +11,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from cluster_io.errors import ManifestError
@@ -93,7 +94,9 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
     place = f"{args.config}: " if args.config else ""
     document: dict[str, Any] = {}
     try:
-        if args.config:
+        if args.config is not None:
+            if args.config in {"", "-"} or Path(args.config).is_dir():
+                parser.error(f"argument --config: {args.config!r} is not a file")
             document = {**read_webhook_file(args.config)}
         flags = {
             name: value
@@ -105,6 +108,8 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
                 parser.error("--tls-cert and --tls-key belong together")
             flags["certificate"] = {"files": {"certificate": args.tls_cert, "key": args.tls_key}}
         settings = read_rules({**document, **flags}, Settings)
+    except OSError as error:
+        parser.error(f"argument --config: {args.config}: {error.strerror}")
     except ManifestError as error:
         parser.fail(str(error))
     except RuleError as error:

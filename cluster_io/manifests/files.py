@@ -388,20 +388,26 @@ def go_loader() -> type[Any]:
     return GoLoader
 
 
-def only_document(documents: Iterable[Document], place: str, kind: str) -> Mapping[str, Any]:
+def only_document(documents: Iterable[Document], place: str, kind: str, *, alone: bool = True) -> Mapping[str, Any]:
     """The one document of a kind.
+
+    Args:
+        documents: All documents.
+        place: What messages call the place of the documents.
+        kind: The kind.
+        alone: Whether other documents are refused, and a List too.
 
     Raises:
         ManifestError: there is none or more than one, or a field of it is repeated.
     """
     there = list(documents)
     found = [document for document in there if document.content["kind"] == kind]
-    if len(found) != 1:
-        others = ", ".join(
-            dict.fromkeys(str(entry.content["kind"]) for entry in there if entry.content["kind"] != kind)
-        )
-        besides = f", and {others}" if others else ""
-        raise ManifestError(f"{place}: {len(found)} documents of kind {kind}{besides}: it needs one")
+    others = ", ".join(dict.fromkeys(str(entry.content["kind"]) for entry in there if entry.content["kind"] != kind))
+    listed = alone and any(entry.where != entry.place for entry in there)
+    if len(found) != 1 or (alone and (others or listed)):
+        counted = f"{len(found)} document{'' if len(found) == 1 else 's'} of kind {kind}"
+        besides = (f", and {others}" if others else "") + (", in a List" if listed else "")
+        raise ManifestError(f"{place}: {counted}{besides}: it needs one{' and nothing else' if alone else ''}")
     for twice in found[0].twice:
         raise ManifestError(f"{place}, line {twice.line}: {twice.field} is a duplicate of line {twice.first}: keep one")
     if name := twice_in_json(found[0].text):

@@ -258,6 +258,8 @@ def test_pods_may_get_constraints(constraints: Mapping[str, Any], enabled: bool)
         (["--demo", "serve"], "unrecognized arguments: serve"),
         (["--demo", "--address"], "argument --address: expected one argument"),
         (["--config", "gone.yaml"], "gone.yaml: No such file or directory"),
+        *(([f"--config={path}"], f"argument --config: '{path}' is not a file") for path in ("", "-", ".")),
+        (["--config", "x" * 300], f"argument --config: {'x' * 300}: File name too long"),
         *(
             (["--demo", *given], f"{given[0].partition('=')[0]} is no longer a flag: set {key} in the file of --config")
             for given, key in (
@@ -436,6 +438,31 @@ def test_an_error_is_printed_without_usage(flag: str, printed: str, capsys: pyte
     with pytest.raises(SystemExit):
         parse_settings(["--config=config.yaml", flag])
     assert capsys.readouterr().err == f"qos-webhook: error: {printed}"
+
+
+ONE = "1 document of kind QosWebhookConfiguration"
+
+
+@table(
+    "text, message",
+    {
+        "another kind": row(yaml.safe_dump_all([HEAD, {"apiVersion": "v1", "kind": "Pod"}]), f"{ONE}, and Pod"),
+        "two": row(yaml.safe_dump_all([HEAD, HEAD]), "2 documents of kind QosWebhookConfiguration"),
+        "List": row(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [HEAD]}), f"{ONE}, in a List"),
+        "empty": row("", "0 documents of kind QosWebhookConfiguration"),
+    },
+)
+def test_the_file_has_one_document(text: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("config.yaml").write_text(text)
+    assert error_of(["--config=config.yaml"], capsys) == f"config.yaml: {message}: it needs one and nothing else"
+
+
+def test_the_file_may_be_a_link_as_in_a_mounted_config_map() -> None:
+    Path("..1").mkdir()
+    Path("..1", "config.yaml").write_text(yaml.safe_dump({**HEAD, "demo": True}))
+    Path("..data").symlink_to("..1")
+    Path("config.yaml").symlink_to("..data/config.yaml")
+    assert parse_settings(["--config=config.yaml"]) == Settings(demo=True)
 
 
 def test_a_repeated_key_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
