@@ -18,9 +18,12 @@ from cluster_io.errors import ManifestError
 from cluster_io.webhook_config import read_webhook_file
 from podrules import __version__
 from podrules.api.escape import escape
+from podrules.api.names import nearest_word
 from podrules.qos_webhook.rules import RuleError, read_rules
 from webhook.settings import LogFormat, LogLevel, Settings
 
+_ALIKE: Final = 0.75
+"""The ratio of difflib from which an unknown flag is another with a typing error."""
 _UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _HOST: Final = re.compile(r"\[(?=.*:)[0-9A-Fa-f:.]+(%[\w.-]+)?\]|[\w.-]+", re.ASCII)
 _NEEDED: Final = ("flask", "gunicorn", "gevent", "cryptography", "prometheus_client")
@@ -87,8 +90,12 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
     args, unknown = parser.parse_known_args(argv)
     for text in unknown:
         flag = text.partition("=")[0]
-        if flag in _REPLACED:
-            parser.error(f"{flag} is no longer a flag: set {_REPLACED[flag]} in the file of --config")
+        near = nearest_word(flag, (*re.findall(r"--[a-z-]+", parser.format_usage()), *_REPLACED), closeness=_ALIKE)
+        if near in _REPLACED:
+            gone = f"{near} is no longer a flag: set {_REPLACED[near]} in the file of --config"
+            parser.error(gone if near == flag else f"unrecognized arguments: {text}; {gone}")
+        if near:
+            parser.error(f"unrecognized arguments: {text}; did you mean {near}?")
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     place = f"{args.config}: " if args.config else ""

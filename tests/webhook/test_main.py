@@ -254,7 +254,18 @@ def test_pods_may_get_constraints(constraints: Mapping[str, Any], enabled: bool)
             for host in ("a b", "[a b]", "[::1", "[]", "[a]", "a/b")
         ),
         (["--demo", "--port", "1"], "unrecognized arguments: --port 1"),
-        (["--demo", "--addr=1"], "unrecognized arguments: --addr=1"),
+        *(
+            (["--demo", flag, "more"], f"unrecognized arguments: {flag}; {meant}")
+            for flag, meant in (
+                ("--addr=1", "did you mean --address?"),
+                ("--log-lvel=info", "did you mean --log-level?"),
+                ("--tls-crt", "did you mean --tls-cert?"),
+                (
+                    "--force-delete-event",
+                    "--force-delete-events is no longer a flag: set forceDeletion.events in the file of --config",
+                ),
+            )
+        ),
         (["--demo", "serve"], "unrecognized arguments: serve"),
         (["--demo", "--address"], "argument --address: expected one argument"),
         (["--config", "gone.yaml"], "gone.yaml: No such file or directory"),
@@ -430,7 +441,7 @@ def test_a_mistake_is_found_where_it_was_made(
     "flag, printed",
     {
         "file": row("--demo", 'config.yaml: unknown field "adress"\n'),
-        "flag": row("--adress", "unrecognized arguments: --adress\nSee qos-webhook --help\n"),
+        "flag": row("--port", "unrecognized arguments: --port\nSee qos-webhook --help\n"),
     },
 )
 def test_an_error_is_printed_without_usage(flag: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
