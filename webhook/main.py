@@ -10,7 +10,7 @@ import argparse
 import importlib.util
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -25,7 +25,6 @@ from webhook.settings import LogFormat, LogLevel, Settings
 _ALIKE: Final = 0.75
 """The ratio of difflib from which an unknown flag is another with a typing error."""
 _UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_HOST: Final = re.compile(r"\[(?=.*:)[0-9A-Fa-f:.]+(%[\w.-]+)?\]|[\w.-]+", re.ASCII)
 _NEEDED: Final = ("flask", "gunicorn", "gevent", "cryptography", "prometheus_client")
 _REPLACED: Final[Mapping[str, str]] = {
     "--tls-secret": "certificate.kept.secret",
@@ -121,22 +120,12 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
         parser.fail(str(error))
     except RuleError as error:
         parser.fail(f"{place}{error}")
-    for problem in (*settings.problems(), *_host_problems(settings)):
+    for problem in settings.problems():
         key, _, rest = problem.partition(": ")
         if key in _FLAGS and key.partition(".")[0] in flags:
             parser.error(f"argument {_FLAGS[key]}: {rest}")
         parser.fail(f"{place}{problem}")
     return settings
-
-
-def _host_problems(settings: Settings) -> Iterator[str]:
-    """What is wrong with the hosts of the addresses; gunicorn would misread them or try them again and again."""
-    for key, address in (("address", settings.address), ("metricsAddress", settings.metrics_address or "")):
-        host = address.rpartition(":")[0]
-        if ":" in host and not host.startswith("["):
-            yield f"{key}: {address!r}: write an IPv6 address in brackets, such as [::1]:8443"
-        elif host and not _HOST.fullmatch(host):
-            yield f"{key}: {address!r} is not HOST:PORT: {host!r} is neither a host name nor an IP address"
 
 
 class _Parser(argparse.ArgumentParser):

@@ -44,6 +44,7 @@ CIPHER_SUITES: Final[Mapping[str, str]] = {
 _OF_TLS13: Final = frozenset({"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"})
 _LEAST_AUDIT: Final = 10.0
 _MAX_PORT: Final = 65535
+_ADDRESS: Final = re.compile(r"(?:\[(?=[^]]*:)[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|[\w.-]+):([0-9]{1,5})", re.ASCII)
 _TLS_NAME: Final = re.compile(r"[0-9A-Za-z:.*-]{1,253}", re.ASCII)
 
 
@@ -267,5 +268,6 @@ class Settings(PodRules, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def _is_address(text: str) -> bool:
-    host, _, port = text.rpartition(":")
-    return bool(host and port.isascii() and port.isdigit() and int(port) <= _MAX_PORT)
+    """Whether gunicorn reads it as a host and a port; it would misread an IPv6 address without brackets."""
+    found = _ADDRESS.fullmatch(text)
+    return found is not None and int(found[1]) <= _MAX_PORT

@@ -43,8 +43,6 @@ KEPT = {
 FILES = {"certificate": "tls.crt", "key": "tls.key"}
 LEASE = {"namespace": "kube-system", "name": "qos-audit"}
 CONSTRAINT = {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}
-BRACKETS = "write an IPv6 address in brackets, such as [::1]:8443"
-NO_HOST = "is neither a host name nor an IP address"
 NO_ADDRESS = "is not HOST:PORT, such as 0.0.0.0:8443 or [::]:8443"
 SCHEMA = ROOT / "docs" / "webhook" / "config.schema.json"
 
@@ -244,14 +242,10 @@ def test_pods_may_get_constraints(constraints: Mapping[str, Any], enabled: bool)
             ["--demo", "--metrics-address=9"],
             f"argument --metrics-address: '9' {NO_ADDRESS}",
         ),
-        (["--demo", "--address=::1:8443"], f"argument --address: '::1:8443': {BRACKETS}"),
-        (["--demo", "--metrics-address=::1"], f"argument --metrics-address: '::1': {BRACKETS}"),
+        (["--demo", "--metrics-address=::1"], f"argument --metrics-address: '::1' {NO_ADDRESS}"),
         *(
-            (
-                ["--demo", f"--address={host}:80"],
-                f"argument --address: '{host}:80' is not HOST:PORT: '{host}' {NO_HOST}",
-            )
-            for host in ("a b", "[a b]", "[::1", "[]", "[a]", "a/b")
+            (["--demo", f"--address={host}:80"], f"argument --address: '{host}:80' {NO_ADDRESS}")
+            for host in ("::1", "a b", "[a b]", "[::1", "[]", "[a]", "a/b")
         ),
         (["--demo", "--port", "1"], "unrecognized arguments: --port 1"),
         *(
