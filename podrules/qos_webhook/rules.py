@@ -22,6 +22,7 @@ from podrules.admission.validation.formats import dns_subdomain
 from podrules.api.model.base import Model
 from podrules.api.model.decode import DecodeError, from_json, from_object
 from podrules.api.model.pod import TopologySpreadConstraint
+from podrules.api.names import nearest_word
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import (
     LIST_DEFAULTING,
     PodTopologySpreadArgs,
@@ -239,6 +240,9 @@ def _explained(error: DecodeError, value: Any, kind: Any, place: str = "") -> st
     if isinstance(kind, type) and issubclass(kind, Enum):
         choices = tuple(one.value for one in kind)
     problem = f"{shown(value)} is none of {', '.join(choices)}" if choices else error.problem
+    if "unknown field" in problem and isinstance(kind, type) and issubclass(kind, Model):
+        near = nearest_word(problem.split('"')[1], [one.encode_name for one in fields(kind)])
+        problem += f"; did you mean {near}?" if near else ""
     return str(DecodeError(problem, place))
 
 

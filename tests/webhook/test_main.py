@@ -297,7 +297,10 @@ WITH_CLIENTS = (
             {"certificate": {"kept": KEPT, "files": FILES}},
             "certificate.kept makes a certificate, certificate.files provide one: give one or the other",
         ),
-        ({"certificate": {"kept": {**KEPT, "names": []}}}, "certificate.kept.names: "),
+        (
+            {"certificate": {"kept": {**KEPT, "names": []}}},
+            "certificate.kept.names: this is a list; write a list with a length of at least 1",
+        ),
         ({"certificate": {"kept": {"names": ["a"], "configuration": "q"}}}, "certificate.kept: the field secret"),
         ({"certificate": {"kept": {**KEPT, "secret": {"name": "a"}}}}, "certificate.kept.secret: the field namespace"),
         (
@@ -397,7 +400,7 @@ WITH_CLIENTS = (
             "tls.cipherSuites chooses among the suites of TLS 1.2, which tls.minVersion VersionTLS13 disables: omit",
         ),
         ({"tls": None}, "tls: nothing stands here; write a value, or omit the key"),
-        ({"adress": "a:1"}, 'unknown field "adress"'),
+        ({"adress": "a:1"}, 'unknown field "adress"; did you mean address?'),
         ({"apiVersion": "kubectl-qos.io/v2"}, 'apiVersion: "kubectl-qos.io/v2" is none of kubectl-qos.io/v1'),
         ({"kind": "ConfigMap"}, "0 documents of kind QosWebhookConfiguration, and ConfigMap: it needs one"),
     ],
@@ -434,7 +437,7 @@ def test_a_mistake_is_found_where_it_was_made(
 @table(
     "flag, printed",
     {
-        "file": row("--demo", 'config.yaml: unknown field "adress"\n'),
+        "file": row("--demo", 'config.yaml: unknown field "adress"; did you mean address?\n'),
         "flag": row("--port", "unrecognized arguments: --port\nSee qos-webhook --help\n"),
     },
 )

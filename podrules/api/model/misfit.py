@@ -46,7 +46,7 @@ _WRITE: Final = {
 _OF_TIME: Final = "matching regex"
 """Only times have a pattern among the strings."""
 _A_TIME: Final = '"2026-11-22T10:00:00Z"'
-_BOUND: Final = r"(>=|<=) (-?[0-9]+)"
+_BOUND: Final = r"(of length )?(>=|<=) (-?[0-9]+)"
 _SIDES: Final = {">=": "at least", "<=": "at most"}
 
 
@@ -107,7 +107,9 @@ def _problem(problem: str, found: Any) -> str:
     if _OF_TIME in problem and isinstance(found, str):
         return no_time(found)
     bound = re.search(_BOUND, problem)
-    example = f" of {_SIDES[bound[1]]} {bound[2]}" if bound else _example(found, wanted)
+    example = _example(found, wanted)
+    if bound:
+        example = f" {'with a length of' if bound[1] else 'of'} {_SIDES[bound[2]]} {bound[3]}"
     return f"{_what_it_is(found, wanted)}; write {' or '.join(_WRITE[kind] for kind in wanted)}{example}"
 
 

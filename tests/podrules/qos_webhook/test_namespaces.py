@@ -73,6 +73,10 @@ def test_P1_default_that_a_more_general_entry_does_not_allow() -> None:
             {"priorityClasses": {"allowed": {"b": ["c"], "a": "c"}}},
             'allowed.a: "c" is a string; write a list',
         ),
+        "section like another": (
+            {"priorityClasses": {"allow": {}}},
+            'priorityClasses: unknown field "allow"; did you mean allowed?',
+        ),
         "no class": (
             {"priorityClasses": {"allowed": {"a": ["A b"]}}},
             "priorityClasses.allowed.a: 'A b' is not the name",
