@@ -52,7 +52,7 @@ def _serving(control_plane: ControlPlane, files: Files, folder: Path, ca: Path |
     certificate, key = files.credential("server", files.authority.server(()))
     own = (f"--tls-cert={certificate}", f"--tls-key={key}", f"--kubeconfig={control_plane.admin_kubeconfig}")
     # For Nodes the configuration's mode counts.
-    config = {"forceDeletion": {"namespaces": {NAMESPACE: "confirm"}}, "clients": {"caFile": ca and str(ca)}}
+    config = {"forceDeletion": {"namespaces": {NAMESPACE: "confirm"}}, "clients": {"caFile": str(ca)} if ca else {}}
     with running_demo(folder, *own, demo=False, **config) as server:
         wait_for(lambda: server.ask("GET", "/readyz").status == 200, "it is ready")
         yield server
