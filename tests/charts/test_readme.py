@@ -110,7 +110,7 @@ def test_schema_and_values_know_the_same() -> None:
 
 
 def test_schema_is_strict() -> None:
-    """Helm removes a value that is null: those are required whose absence is not the same as an empty one."""
+    """Helm removes a value that is null. A value is optional only if null means the same as empty."""
 
     def check_strict(part: Mapping[str, Any], path: str) -> None:
         optional = {name for name in part.get("properties", {}) if name not in part.get("required", ())}
