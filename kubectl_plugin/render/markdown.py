@@ -7,7 +7,7 @@ characters are written as entities or after a backslash, so that the rendered te
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from kubectl_plugin.render.command import Prose, Target
@@ -54,6 +54,7 @@ def markdown_page(page: Page, *, target: Target) -> str:
     blocks = [f"### {_text(page.title)}"] if page.title else []
     if page.verdict:
         first, *rest = page.verdict
+        first = f"{page.severity.mark} {first}" if page.severity else first
         blocks.append(" ".join([f"**{_text(first)}**", *map(_text, rest)]))
     previous: Section | Table | None = None
     for part in page.parts:
@@ -85,13 +86,17 @@ def _line(line: str | Prose | Row, target: Target) -> str:
 
 
 def _table(table: Table) -> str:
-    rules = ("---:" if column in table.right else "---" for column in range(len(table.headings)))
-    rows = [_cells(map(_text, table.headings)), _cells(rules), *(_cells(map(_text, row)) for row in table.rows)]
+    rules = ["---:" if column in table.right else "---" for column in range(len(table.headings))]
+    headings, rows = table.headings, table.rows
+    if table.marks:
+        rules, headings = ["---", *rules], ("", *headings)
+        rows = tuple((mark.mark if mark else "", *row) for mark, row in zip(table.marks, rows, strict=True))
+    lines = [_cells(map(_text, headings)), _cells(rules), *(_cells(map(_text, row)) for row in rows)]
     title = [f"**{_text(table.title)}**", ""] if table.title else []
-    return "\n".join([*title, *rows])
+    return "\n".join([*title, *lines])
 
 
-def _cells(cells: Iterator[str]) -> str:
+def _cells(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 

@@ -27,6 +27,7 @@ class Table(Struct, frozen=True):
 
     title: str
     headings: tuple[str, ...]
+    """All empty: text has no line of headings."""
     rows: tuple[tuple[str, ...], ...]
     right: frozenset[int] = frozenset()
     """Columns with numbers."""
@@ -38,6 +39,8 @@ class Table(Struct, frozen=True):
     """Headings of columns that such a table leaves out, in this order, to make room for the last column."""
     narrow: tuple[str, ...] = ()
     """Headings of further columns to leave out if the columns before the last one do not fit."""
+    marks: tuple[Severity | None, ...] = ()
+    """The mark before each row, if rows are judged; None: the row has none."""
 
 
 class Line(Struct, frozen=True):
@@ -51,7 +54,8 @@ class Page(Struct, frozen=True):
 
     title: str
     verdict: tuple[str, ...]
-    severity: Severity
+    severity: Severity | None
+    """The mark before the verdict; None: nothing is judged."""
     parts: tuple[Section | Table, ...] = ()
     """Without those that are empty."""
     next_commands: tuple[Command, ...] = ()

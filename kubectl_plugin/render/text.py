@@ -20,6 +20,8 @@ _PROSE: Final = 100
 """The most columns of prose, because longer lines are harder to read. Tables use the whole width."""
 _LABEL: Final = 14
 _GAP: Final = "  "
+_MARGIN: Final = "   "
+"""The room for the mark of a row."""
 _MIN_LAST: Final = 24
 """The fewest columns for the last cell of a row; with fewer, it is printed below the row."""
 _MAX_LAST: Final = 60
@@ -54,8 +56,9 @@ def render_page(page: Page, *, colour: bool, target: Target, width: int = DEFAUL
     paint = _Painter(colour=colour)
     lines = [paint.bold(line) for line in _wrap(page.title, width)] if page.title else []
     for number, sentence in enumerate(page.verdict):
-        wrapped = _wrap(sentence, prose)
-        lines += [paint.severity(line, page.severity) for line in wrapped] if number == 0 else wrapped
+        judged = page.severity if number == 0 else None
+        wrapped = _wrap(f"{judged.mark} {sentence}" if judged else sentence, prose)
+        lines += [paint.severity(line, judged) for line in wrapped]
     previous: Section | Table | None = None
     for part in page.parts:
         if isinstance(part, Table) and part.drawing and not _fits(part, width):
@@ -83,8 +86,13 @@ class _Painter:
     def bold(self, text: str) -> str:
         return f"{_BOLD}{text}{_RESET}" if self._colour and text else text
 
-    def severity(self, text: str, severity: Severity) -> str:
-        return f"{_COLOURS[severity]}{text}{_RESET}" if self._colour else text
+    def severity(self, text: str, severity: Severity | None) -> str:
+        return f"{_COLOURS[severity]}{text}{_RESET}" if self._colour and severity else text
+
+    def mark(self, severity: Severity | None) -> str:
+        """The mark of a row, as wide as the margin."""
+        text = severity.mark if severity else ""
+        return self.severity(text, severity) + _MARGIN[len(text) :]
 
 
 def _section(section: Section, paint: _Painter, target: Target, width: int) -> list[str]:
@@ -101,13 +109,21 @@ def _section(section: Section, paint: _Painter, target: Target, width: int) -> l
 
 
 def _table(table: Table, paint: _Painter, width: int) -> list[str]:
+    lines = [paint.bold(line) for line in _wrap(table.title, width)] if table.title else []
+    margin = _MARGIN if table.marks else ""
+    width -= len(margin)
     if table.one_line:
         table = _fitted(table, width)
-    widths = _widths([table.headings, *table.rows])
+    named = [table.headings] if any(table.headings) else []
+    widths = _widths([*named, *table.rows])
     least = width if table.one_line else _MIN_LAST
-    laid_out = _rows([table.headings, *table.rows], width, table.right, widths, least)
-    title = [paint.bold(line) for line in _wrap(table.title, width)] if table.title else []
-    return [*title, paint.bold(laid_out[0]), *laid_out[1:]]
+    lines += [paint.bold(margin + line) for line in _rows(named, width, table.right, widths, least)]
+    if not table.marks:
+        return lines + _rows(table.rows, width, table.right, widths, least)
+    for row, mark in zip(table.rows, table.marks, strict=True):
+        first, *rest = _rows([row], width, table.right, widths, least)
+        lines += [paint.mark(mark) + first, *(margin + line for line in rest)]
+    return lines
 
 
 def _fits(table: Table, width: int) -> bool:

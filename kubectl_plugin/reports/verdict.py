@@ -17,7 +17,7 @@ _FEW: Final = 3
 
 
 class Severity(Enum):
-    """The severity of a page; shown as colour, in addition to the words."""
+    """The severity of a page or a row; shown as a mark and its colour, in addition to the words."""
 
     FINE = "fine"
     NOTICE = "notice"
@@ -27,6 +27,11 @@ class Severity(Enum):
     def urgency(self) -> int:
         """The rank: higher is more urgent."""
         return list(Severity).index(self)
+
+    @property
+    def mark(self) -> str:
+        """The mark in text."""
+        return ("ok", "!", "x")[self.urgency]
 
 
 def most_urgent(severities: Iterable[Severity]) -> Severity:

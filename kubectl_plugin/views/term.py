@@ -9,7 +9,6 @@ from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.render.command import as_typed, why
 from kubectl_plugin.render.page import Page, Section
 from kubectl_plugin.reports.term import TermReport
-from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.words import counted, cut, listed, quoted
 from podrules.api.escape import escape
 
@@ -32,7 +31,7 @@ def term_pages(report: TermReport) -> Iterator[Page]:
         yield Page(
             title=title,
             verdict=(entry.means,),
-            severity=Severity.FINE,
+            severity=None,
             parts=(
                 Section("Rule", entry.rule),
                 Section("What helps", entry.do),
@@ -49,7 +48,7 @@ def term_pages(report: TermReport) -> Iterator[Page]:
                 *(f"No entry explains {quoted(cut(part, _SHOWN))}." for part in report.unexplained[:_MISSES]),
                 *((f"{counted(more, 'more part')}: -o json has them.",) if more > 0 else ()),
             ),
-            severity=Severity.FINE,
+            severity=None,
         )
 
 
@@ -59,7 +58,7 @@ def glossary_page() -> Page:
     return Page(
         title="kubectl qos why TERM",
         verdict=(f"{count} terms and texts are explained; a scheduler's whole message is taken apart.",),
-        severity=Severity.FINE,
+        severity=None,
         parts=tuple(Section(topic, ("", *(entry.name for entry in entries))) for topic, entries in CATALOGUE.items()),
         next_commands=(why("Insufficient memory"),),
     )
