@@ -271,7 +271,9 @@ def page_body(page: Page, *, level: int, target: Target) -> Markup:
     first, *rest = page.verdict or ("",)
     return element(
         "div",
-        element("p", severity_word(page.severity), " ", element("strong", first), class_="verdict"),
+        element(
+            "p", severity_word(page.severity) if page.severity else "", " ", element("strong", first), class_="verdict"
+        ),
         [element("p", sentence) for sentence in rest],
         [_table(part, level) if isinstance(part, Table) else _section(part, level, target) for part in page.parts],
         _next(target.suggestions(page.next_commands), level),

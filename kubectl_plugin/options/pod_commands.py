@@ -9,6 +9,7 @@ from cluster_io.errors import UsageError
 from kubectl_plugin.options import ClusterOptions, CommandOptions, Output, Selection, Validation
 from kubectl_plugin.options.flag import CHANGES, flag, span, switch
 from kubectl_plugin.options.shared import (
+    ALL,
     COLOUR,
     DRY_RUN_OF_FILES,
     FILES,
@@ -133,6 +134,8 @@ class ExplainOptions(CommandOptions, command="explain", words=_EXPLAIN):
         help="or TYPE NAME …, TYPE for all of a namespace, several types with commas; NAME alone is a pod",
     )
     selection: Selection = selection_flags(everywhere=True)
+    every: bool = ALL
+    """Whether each object has its row; else healthy ones are counted."""
     """Selects among the objects of types without names."""
     files: tuple[str, ...] = FILES
     validation: Validation = VALIDATION
@@ -232,6 +235,8 @@ class DiedOptions(CommandOptions, command="died", words=_DIED):
     )
     """Empty: all pods of a namespace, or of all namespaces."""
     everywhere: bool = switch("-A", "--all-namespaces", help="all namespaces")
+    every: bool = ALL
+    """Whether each end has its row; else ends of one cause share one."""
     since: float | None = flag(
         "--since",
         type=_since,

@@ -68,6 +68,11 @@ def _wants_colour(args: argparse.Namespace) -> bool:
 
 
 COLOUR: Final = switch("--no-color", read=_wants_colour, help="disable colour, like NO_COLOR")
+ALL: Final = switch(
+    "--all",
+    read=lambda args: args.every or not sys.stdout.isatty(),
+    help="a row for each object, also for those with nothing wrong; the default in a pipe",
+)
 
 
 def _dry_run_of_files(args: argparse.Namespace) -> bool:
