@@ -101,7 +101,7 @@ def explain(
             _print_page(printer, answer, source.now, wide=options.output.wide)
         yield answer.report
     if lines is not None:
-        lines.finish(always=several, by_trouble=not several and not options.files)
+        lines.finish(always=several, by_trouble=not several and not options.files, every=options.every)
     # As in kubectl, the answer is a List even with one object for ``TYPE`` alone, or for several names.
     many = len(targets) > 1 or not targets[0].name or bool(options.files) if targets else len(options.files) > 1
     printer.finish(as_list=many)
@@ -146,19 +146,20 @@ class _Lines:
         if self._table is not None and answer is not self._first:
             self._table.add(answer.report, answer.name)
 
-    def finish(self, *, always: bool, by_trouble: bool) -> None:
+    def finish(self, *, always: bool, by_trouble: bool, every: bool) -> None:
         """Print the table or the page.
 
         Args:
             always: Print a table even for one target, if others could not be found.
             by_trouble: Objects with problems first, then by name: the order of objects that are not named.
+            every: Give each object its row, even in a long list.
         """
         if self._first is None:
             return
         if always:
             self._lay_out(self._first)
         if self._table is not None:
-            self._printer.show(self._table.page(by_trouble=by_trouble))
+            self._printer.show(self._table.page(by_trouble=by_trouble, every=every))
         else:
             _print_page(self._printer, self._first, self._now, wide=False)
 

@@ -208,8 +208,7 @@ class Verdict(Struct, frozen=True):
     code: VerdictCode
     severity: Severity
     sentences: tuple[str, ...]
-    deciding: str = ""
-    """The sentence that determines code and severity; empty: the first."""
+    """The first one determines code and severity."""
     more: int = 0
     """How many other findings that are not fine it contains."""
     lead: str = ""
@@ -219,11 +218,6 @@ class Verdict(Struct, frozen=True):
     def detail(self) -> str:
         """The first sentence without its lead; empty if nothing else remains."""
         return self.sentences[0].removeprefix(self.lead).lstrip(".,:; ")
-
-    @property
-    def decisive(self) -> str:
-        """The sentence that determines code and severity; empty if the verdict has none."""
-        return self.deciding or next(iter(self.sentences), "")
 
     def as_data(self, lacks: Iterable[UnreadInput] = ()) -> VerdictReport:
         """The same for a program.
@@ -249,12 +243,13 @@ def lacking(found: Verdict, lacks: Iterable[str]) -> Verdict:
 
 
 def joined_verdict(parts: Sequence[Verdict]) -> Verdict:
-    """All sentences in order, with the code and severity of the worst verdict; the first of equals.
+    """The worst verdict, the first of equals, with the sentences of the others after its own.
 
     Args:
         parts: At least one.
     """
     worst = max(parts, key=lambda part: part.severity.urgency)
-    sentences = tuple(sentence for part in parts for sentence in part.sentences)
+    ordered = (worst, *(part for part in parts if part is not worst))
+    sentences = dict.fromkeys(sentence for part in ordered for sentence in part.sentences)
     found = sum(part.more + (part.severity is not Severity.FINE) for part in parts)
-    return Verdict(worst.code, worst.severity, sentences, worst.decisive, max(found - 1, 0), parts[0].lead)
+    return Verdict(worst.code, worst.severity, tuple(sentences), max(found - 1, 0), worst.lead or parts[0].lead)

@@ -24,7 +24,7 @@ from kubectl_plugin.views.caveats import assumed_words, unread_lines, versions_s
 from kubectl_plugin.views.pod.volume_words import claim_command, claim_sentences, missing_driver, volume_sentences
 from kubectl_plugin.views.scheduling.budget_words import NO_SETTING, remedy_words, setting_words
 from kubectl_plugin.views.words import ago, amount, bounded, counted, cut, listed
-from kubectl_plugin.views.workload_words import node_word
+from kubectl_plugin.views.workload_words import NODE_DOWN
 from podrules.admission.admitted_pod import QuotaRoom
 from podrules.api.model.instant import instant, later
 from podrules.api.model.storage import READ_WRITE_ONCE_POD
@@ -96,7 +96,7 @@ def _pods_table(title: str, pods: Sequence[RelatedPod], most: int | None, *, bud
         (
             pod.name,
             pod.node or "none",
-            pod.status if pod.reach is None else f"Node {node_word(pod.reach)} (last: {pod.status})",
+            pod.status if pod.reach is None else f"{NODE_DOWN} (last: {pod.status})",
             *(("no" if pod.refused else "yes",) if budget else ()),
         )
         for pod in ordered[:most]

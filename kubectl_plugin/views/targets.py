@@ -1,6 +1,6 @@
-"""The list of several targets, one line each, as in `kubectl get`: state, facts, and what is wrong.
+"""The list of several targets: how many have something wrong, then a row for each, the worst first.
 
-Targets with problems come first, the worst before all.
+On a terminal, a long list has a row for each cause instead, with the names of its pods, and hides the healthy ones.
 
 Only rows are kept, not reports, so that a large namespace needs little memory.
 """
@@ -18,6 +18,7 @@ from kubectl_plugin.render.command import qos
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
+from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.related import RelatedReport
 from kubectl_plugin.reports.verdict import Severity, VerdictCode, most_urgent, worst_few
@@ -26,10 +27,19 @@ from kubectl_plugin.views.caveats import VersionNotes, assumed_words, unread_lin
 from kubectl_plugin.views.node.node_lines import nearest_threshold
 from kubectl_plugin.views.node.node_page import finding_words, node_condition, node_verdict
 from kubectl_plugin.views.pod.admission_words import creation_remedy
+from kubectl_plugin.views.pod.risk_words import RISK_WORDS
 from kubectl_plugin.views.pod.verdict import verdict
 from kubectl_plugin.views.related import related_verdict
-from kubectl_plugin.views.words import clock, counted
-from kubectl_plugin.views.workload_words import count_words, new_pods_refused, node_word, refusal_of, standing
+from kubectl_plugin.views.words import clock, counted, lasting
+from kubectl_plugin.views.workload_words import (
+    NODE_DOWN,
+    condition_word,
+    count_words,
+    new_pods_refused,
+    node_word,
+    refusal_of,
+    standing,
+)
 from podrules.api.model.pod import PodQOSClass
 from podrules.ending.pod_state import PodState, state_of
 from podrules.node.eviction.thresholds import Signal
@@ -46,8 +56,32 @@ _UNKNOWN: Final = "with unknown pods"
 _STATES: Final = (_WELL, _SHORT, _BESIDES, "failed", "complete", "scheduled", "suspended", _UNKNOWN)
 _REFUSED: Final = "refused"
 _ALL: Final = 1000
+_SHORT_LIST: Final = 12
+"""The most rows of a list that hides nothing, so that it fits on a screen."""
 _DISPENSABLE: Final = ("PRIORITY", "OOM", "QOS")
 _NARROW: Final = ("RESTARTS", "NODE", "MEM-REQ", "CPU-REQ", "PODS")
+
+
+_RISKS: Final = {
+    VerdictCode.UNSCHEDULABLE: PodRisk.UNSCHEDULABLE,
+    VerdictCode.STUCK: PodRisk.STUCK,
+    VerdictCode.TERMINATING_LATE: PodRisk.TERMINATING_LATE,
+    VerdictCode.NODE_TAINT_EVICTS: PodRisk.TAINTED,
+    VerdictCode.NO_SCHEDULER: PodRisk.NO_SCHEDULER,
+    VerdictCode.DISRUPTED: PodRisk.DISRUPTED,
+    VerdictCode.OOM_KILLED: PodRisk.OOM_KILLED,
+    VerdictCode.NEAR_MEMORY_LIMIT: PodRisk.NEAR_LIMIT,
+    VerdictCode.NOT_READY: PodRisk.NOT_READY,
+    VerdictCode.RESTARTED: PodRisk.RESTARTED,
+    VerdictCode.STARTING: PodRisk.NOT_STARTED,
+    VerdictCode.AWAITING_PREEMPTION: PodRisk.AWAITING_PREEMPTION,
+    VerdictCode.SCHEDULING_GATED: PodRisk.SCHEDULING_GATED,
+    VerdictCode.NOT_YET_BOUND: PodRisk.NOT_BOUND,
+    VerdictCode.PLACEMENT_NOT_MODELLED: PodRisk.NOT_MODELLED,
+    VerdictCode.RESIZE_PENDING: PodRisk.RESIZE_PENDING,
+    VerdictCode.NO_GRACE_PERIOD: PodRisk.NO_GRACE_PERIOD,
+}
+"""The verdicts that share the words of a risk; for others a cause is the word in the column STATUS."""
 
 
 class _Family(Struct, frozen=True):
@@ -80,6 +114,8 @@ class _Row(Struct, frozen=True):
     """The lower, the worse."""
     state: str
     """The state under which the total counts it."""
+    cause: str = ""
+    """What is wrong with the pod, in the same words for all pods with this problem."""
     stuck: bool = False
     """True if the pod is terminating on a silent node."""
     over: bool = False
@@ -88,7 +124,7 @@ class _Row(Struct, frozen=True):
     @property
     def order(self) -> tuple[bool, int, tuple[int, int], str, str]:
         """The sort key: problems first, the worst before all; the rest by name, nodes by headroom."""
-        if self.severity is Severity.FINE or not self.cells[-1]:
+        if self.severity is Severity.FINE or (self.family is _PODS and not self.cells[-1]):
             return True, 0, self.rank if self.family is _NODES else (0, 0), self.namespace, self.name
         return False, -self.severity.urgency, self.rank, self.namespace, self.name
 
@@ -116,24 +152,33 @@ class TargetTable:
         elif isinstance(report, PodReport) and report.status is not None:
             self._asking |= {"explain pod/NAME"} if USAGE_NOT_ASKED in report.pressure_unread else set()
 
-    def page(self, *, by_trouble: bool) -> Page:
-        """A table for each family, the totals, and commands for the worst.
+    def page(self, *, by_trouble: bool, every: bool) -> Page:
+        """How many have something wrong, a table for each family, the totals, and commands for the worst.
 
-        ``by_trouble``: the worst first, then by name; else the order in which reports were added.
+        ``by_trouble``: the worst first, then by name; else the order in which reports were added. ``every``: each
+        target has its row; else a long list by trouble has a row for each cause, and none for healthy targets.
         """
         if by_trouble:
             self._rows.sort(key=lambda row: row.order)
         families = [family for family in _FAMILIES if any(row.family is family for row in self._rows)]
-        tables = [self._table(family) for family in families]
+        wrong = [row for row in self._rows if not row.order[0]]
+        hides = by_trouble and not every and len(self._rows) > max(_SHORT_LIST, len(wrong))
+        shown = wrong if hides else self._rows
+        tables = [_causes(shown) if hides and family is _PODS else self._table(family, shown) for family in families]
         counts = [_counts(family, [row for row in self._rows if row.family is family]) for family in families]
-        wrong = sum(not row.order[0] for row in self._rows)
-        if by_trouble and 0 < wrong < len(self._rows):
-            counts.append(f"{wrong} with something wrong, in the first rows")
+        if hides:
+            counts = [f"{len(self._rows) - len(wrong)} with nothing wrong (--all)"]
         if by_trouble and (over := sum(row.over for row in self._rows)):
             # The same words as in the cluster report, which counts these pods as notices.
-            counts.append(f"{over}{' more' if wrong else ''} over memory request, or BestEffort")
+            counts.append(
+                f"{over}{' of them' if hides else ' more' if wrong else ''} over memory request, or BestEffort"
+            )
         if self._asking:
             counts.append(f"usage was not read: use {' or '.join(sorted(self._asking))}")
+        if not hides:
+            counts.append("-o wide: a page each")
+        all_words = counted(len(self._rows), families[0].what if len(families) == 1 else "object")
+        headline = wrong_words(len(wrong), all_words)
         worst = most_urgent(row.severity for row in self._rows)
         # The last screen of a long list does not show the rows of the worst targets.
         there = [row for row in self._rows if row.family is not _MANIFESTS]
@@ -145,21 +190,21 @@ class TargetTable:
         ]
         return Page(
             title="",
-            # A node's own line says what is unknown about it.
-            verdict=() if families == [_NODES] else tuple(assumed_words(self._lacks)),
+            # A node's own row says what is unknown about it.
+            verdict=(headline, *(() if families == [_NODES] else assumed_words(self._lacks))),
             severity=worst,
             parts=(
                 *tables,
-                Section("Total", (*counts, "-o wide: a page each")),
+                Section("Hidden" if hides else "Total", tuple(counts)),
                 self._notes.section(),
                 Section("Unknown", unread_lines(self._lacks)),
             ),
             next_commands=tuple(next_commands),
         )
 
-    def _table(self, family: _Family) -> Table:
+    def _table(self, family: _Family, shown: Sequence[_Row]) -> Table:
         """The table of one family."""
-        mine = [row for row in self._rows if row.family is family]
+        mine = [row for row in shown if row.family is family]
         kinds = {row.kind for row in self._rows}
         with_namespace = self._everywhere or len({row.namespace for row in self._rows if row.namespace}) > 1
         rows = []
@@ -174,7 +219,33 @@ class TargetTable:
             one_line=True,
             dispensable=tuple(heading for heading in _DISPENSABLE if heading in family.headings),
             narrow=tuple(heading for heading in _NARROW if heading in family.headings),
+            marks=tuple(row.severity for row in mine),
         )
+
+
+def wrong_words(wrong: int, all_words: str) -> str:
+    """The headline of a list: ``24 of 126 pods have something wrong.``; ``all_words``: ``126 pods``."""
+    has = "has" if wrong == 1 else "have"
+    return f"{wrong} of {all_words} {has} something wrong." if wrong else f"Nothing is wrong with {all_words}."
+
+
+def _causes(wrong: Sequence[_Row]) -> Table:
+    """A row for each cause: how many pods it has, and their names."""
+    groups: dict[tuple[Severity, str], list[_Row]] = {}
+    for row in wrong:
+        groups.setdefault((row.severity, row.cause), []).append(row)
+    rows = []
+    for (_, cause), pods in groups.items():
+        down = Counter(
+            "unknown" if row.state == PodState.UNREACHABLE.value else row.cells[0]
+            for row in pods
+            if row.stuck or row.state == PodState.UNREACHABLE.value
+        )
+        states = ", ".join(f"{count} {state}" for state, count in down.most_common())
+        names = ", ".join(f"{row.namespace}/{row.name}" for row in pods)
+        rows.append((str(len(pods)), cause, f"{states}: {names}" if states else names))
+    marks = tuple(severity for severity, _ in groups)
+    return Table("", ("", "", ""), tuple(rows), right=frozenset({0}), one_line=True, marks=marks)
 
 
 def target_order(
@@ -190,7 +261,7 @@ def _row(report: PodReport | NodeReport | WorkloadReport | RelatedReport, printe
         return _node(report, now)
     if isinstance(report, RelatedReport):
         said, kind = related_verdict(report, now), printed.partition("/")[0].partition(".")[0]
-        why = said.decisive.rstrip(".")
+        why = said.sentences[0].rstrip(".")
         return _Row(_RELATED, report.namespace, kind, report.name, (said.code.value, why), said.severity, (0, 0), "")
     if isinstance(report, WorkloadReport):
         return _workload(report, printed.partition("/")[0].partition(".")[0], now)
@@ -204,30 +275,34 @@ def _pod(report: PodReport, status: PodStatusReport, now: datetime | None) -> _R
     said = verdict(report, now)
     # What is wrong with a pod; empty if it runs or has succeeded.
     reason = status.health.reason
-    first, *more = said.sentences
+    more = said.sentences[1:]
     word, why = status.health.kubectl_status, said.detail
     if said.code in {VerdictCode.RUNNING, VerdictCode.SUCCEEDED}:
         why = ""
-    elif state is PodState.READY and said.decisive != first:
-        why = said.decisive
     elif state is PodState.PENDING and said.code is VerdictCode.UNSCHEDULABLE and more:
         why = f"{why} {more[0]}"
     elif state is PodState.FAILED and reason:
         why = f"{reason}: {why}"
+    cause = RISK_WORDS[_RISKS[said.code]] if said.code in _RISKS else reason or word
+    stuck = deleted and reach is not None and reach.reach.quiet and state is PodState.TERMINATING
+    if (stuck or state is PodState.UNREACHABLE) and reach is not None:
+        lasts = f" for {lasting(now - reach.since)}" if now is not None and reach.since is not None else ""
+        cause = f"{reach.name} {node_word(reach)}{lasts}"
     if state is PodState.UNREACHABLE and reach is not None:
         since = f"since {clock(reach.since, now)}: " if reach.since is not None else ""
-        word, why = f"Node {node_word(reach)}", f"{since}unknown whether it runs"
+        word, why = NODE_DOWN, f"{since}unknown whether it runs"
     node = status.node.name if status.node is not None else _NONE
     facts = report.qos.qos_class.value, _oom(report), _priority(report)
     # A DaemonSet has a pod on each node, so pods of other workloads come first.
     rank = (state.worse, int(any(owner.kind == "DaemonSet" for owner in report.owners)))
     cells = (word, str(status.health.restarts), node, *facts, why.rstrip("."))
-    stuck = state is PodState.TERMINATING and reach is not None and reach.reach.quiet
     over = state is PodState.READY and not cells[-1]
     if over and report.qos.qos_class is not PodQOSClass.BEST_EFFORT:
         orders = (one.eviction_of(Signal.MEMORY_AVAILABLE) for one in report.pressure)
         over = any(order is not None and order.place.exceeds_request for order in orders)
-    return _Row(_PODS, report.namespace, "pod", report.name, cells, said.severity, rank, state.value, stuck, over)
+    return _Row(
+        _PODS, report.namespace, "pod", report.name, cells, said.severity, rank, state.value, cause, stuck, over
+    )
 
 
 def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
@@ -242,7 +317,7 @@ def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
         severity = most_urgent((severity, urgency))
         run = str(counts.ready) if counts.wanted is None else f"{counts.ready}/{counts.wanted}"
         # The number of running pods has its own column.
-        rest = stand.detail if stand.decisive == first else stand.decisive
+        rest = stand.detail
         if report.job is not None and more and rest == first:
             # The reason why a Job waits or failed.
             rest = " ".join((first, *more))
@@ -288,7 +363,7 @@ def _node(report: NodeReport, now: datetime | None) -> _Row:
     none = "unknown" if report.pods is None else ""
     pods = none or f"{report.pods}/{report.max_pods}"
     cells = (condition, pods, percent.get("cpu", none), percent.get("memory", none), finding_words(said))
-    return _Row(_NODES, "", "node", report.name, cells, said.severity, rank, condition.lower())
+    return _Row(_NODES, "", "node", report.name, cells, said.severity, rank, condition_word(condition))
 
 
 def _oom(report: PodReport) -> str:

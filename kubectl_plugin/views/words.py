@@ -19,8 +19,6 @@ _LONG_ID: Final = (
     r"\b([0-9a-f]{8})(?:[0-9a-f]{24,56}\b|-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)|\b(\w{8})[\w+=-]{72,}"
 )
 """Matches ids of containers and sandboxes, digests, uids, and encoded texts."""
-_CELLS: Final = 20
-"""The characters of a bar between its brackets."""
 _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi")
 
 
@@ -69,16 +67,16 @@ def resource_amount(resource: str, value: int, *, named: bool = True, enough: bo
     return f"{text} {resource}" if named else text
 
 
-def bar(used: int, whole: int, mark: int = 0) -> str:
+def bar(used: int, whole: int, mark: int = 0, *, width: int = 20) -> str:
     """``[######---|----------]``: a share of a limit; ``|`` marks the request. Empty without a limit.
 
     A bar is full only at the limit, and empty only at 0.
     """
     if whole <= 0:
         return ""
-    filled = min(max(used * _CELLS // whole, int(used > 0)), _CELLS)
-    cells = "#" * filled + "-" * (_CELLS - filled)
-    at = mark * _CELLS // whole
+    filled = min(max(used * width // whole, int(used > 0)), width)
+    cells = "#" * filled + "-" * (width - filled)
+    at = mark * width // whole
     return f"[{cells[:at]}|{cells[at + 1 :]}]" if 0 < mark < whole else f"[{cells}]"
 
 

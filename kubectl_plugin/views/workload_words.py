@@ -36,6 +36,8 @@ _NODES: Final = {
     Reach.OUT_OF_SERVICE: "out of service",
     Reach.GONE: "gone",
 }
+NODE_DOWN: Final = "NodeDown"
+"""The word in a column of states for a silent node and for its pods."""
 _STUCK: Final = {
     False: "stuck, and it is unknown whether its processes have ended",
     True: "pod garbage collection removes its object without confirmation that its processes have ended",
@@ -90,15 +92,14 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
     if counts.wanted == 0 and not counts.ready and report.job is None and len(sentences) > 1:
         sentences[:2] = [f"{sentences[0].rstrip('.')}; {sentences[1]}"]
     code, severity = workload_code(report.job, counts, pods)
-    deciding = ""
+    first = sentences[0]
     if near := [pod.near_limit for pod in pods if pod.near_limit is not None]:
         fullest = max(near, key=lambda one: one.working_set / one.limit)
-        says = near_limit_words(fullest.container, fullest.working_set, fullest.limit, of=fullest.pod)
-        several = f"{counted(len(near), 'pod')} are near their memory limit. "
-        sentences.append(f"{several if len(near) > 1 else ''}{says}")
-        deciding = sentences[-1] if code is VerdictCode.NEAR_MEMORY_LIMIT else ""
-    stands = Verdict(code, severity, tuple(sentences), deciding, lead=lead if report.job is None else "")
-    return joined_verdict((stands, *rollout_verdicts(report.rollout, sentences[0], remedy, now, explained=explained)))
+        container = f"{fullest.pod} {fullest.container}"
+        says = near_limit_words(container, fullest.working_set, fullest.limit, pods=len(near))
+        sentences.insert(0 if code is VerdictCode.NEAR_MEMORY_LIMIT else len(sentences), says)
+    stands = Verdict(code, severity, tuple(sentences), lead=lead if report.job is None else "")
+    return joined_verdict((stands, *rollout_verdicts(report.rollout, first, remedy, now, explained=explained)))
 
 
 def refusal_of(report: WorkloadReport) -> ReportedReason | None:
@@ -155,11 +156,11 @@ def by_trouble(pods: Sequence[WorkloadPod]) -> list[WorkloadPod]:
 
 
 def place_words(pod: WorkloadPod, now: datetime | None) -> str:
-    """The state and node of a pod: ``Running on node-b2``, ``on silent node-c3 since 03:02:56 UTC``, ``Pending``."""
+    """The state and node of a pod: ``Running on node-b2``, ``NodeDown on silent node-c3 since …``, ``Pending``."""
     if pod.reach is not None:
         ended = pod.state in {PodState.TERMINATING, PodState.SUCCEEDED, PodState.FAILED}
         where = f"on {_node_words(pod.reach, now)}"
-        return f"{pod.status} {where}" if ended else where
+        return f"{pod.status if ended else NODE_DOWN} {where}"
     return f"{pod.status} on {pod.node}" if pod.node else pod.status
 
 
@@ -168,18 +169,23 @@ def node_word(reach: NodeReach) -> str:
     return _NODES.get(reach.reach, "silent")
 
 
-def count_words(states: Sequence[PodState], *, stuck: int = 0) -> str:
-    """``35 run, 2 pending, 3 terminating (1 on a node that does not answer)``, for pods of any owners.
+def condition_word(condition: str) -> str:
+    """The state of a node in a sentence: ``ready``, ``silent`` for NodeDown."""
+    return "silent" if condition == NODE_DOWN else condition.lower()
 
-    ``stuck``: the number of terminating pods on nodes that do not answer.
+
+def count_words(states: Sequence[PodState], *, stuck: int = 0) -> str:
+    """``35 run, 2 pending, 3 terminating (1 on a silent node)``, for pods of any owners.
+
+    ``stuck``: the number of terminating pods on silent nodes.
     """
     found = Counter(states)
-    where = "a node that does not answer" if stuck == 1 else "nodes that do not answer"
+    where = "a silent node" if stuck == 1 else "silent nodes"
     words = {
         PodState.READY: "ready" if found[PodState.NOT_READY] else "run",
         PodState.BROKEN: "broken",
         PodState.PENDING: "pending",
-        PodState.UNREACHABLE: "on nodes that do not answer",
+        PodState.UNREACHABLE: "on silent nodes",
         PodState.TERMINATING: f"terminating ({stuck} on {where})" if stuck else "terminating",
         PodState.NOT_READY: "not ready",
         PodState.STARTING: "starting",
@@ -250,7 +256,7 @@ def _nodes_words(pods: Sequence[WorkloadPod], now: datetime | None) -> str:
     """``silent node-c3 since 03:02:56 UTC``, ``3 nodes that do not answer``."""
     reaches = {pod.reach.name: pod.reach for pod in pods if pod.reach is not None}
     if len(reaches) > 1:
-        return f"{counted(len(reaches), 'node')} that do not answer"
+        return f"{len(reaches)} silent nodes"
     return ", ".join(_node_words(reach, now) for reach in reaches.values())
 
 
@@ -352,8 +358,8 @@ def rollout_verdicts(
     trouble, notice = Severity.TROUBLE, Severity.NOTICE
     if rollout.refused is not None:
         sentence = f"The controller cannot make or delete pods: {said_words(rollout.refused, now)}."
-        said = (*(() if explained else (sentence,)), *filter(None, (remedy,)))
-        yield Verdict(VerdictCode.PODS_REFUSED, trouble, said, lead if explained else sentence)
+        said = (lead if explained else sentence, *filter(None, (remedy,)))
+        yield Verdict(VerdictCode.PODS_REFUSED, trouble, said)
     if rollout.stalled is not None:
         sentence = f"The rollout is stuck: {said_words(rollout.stalled, now)}."
         yield Verdict(VerdictCode.ROLLOUT_STUCK, trouble, (sentence,))
@@ -365,7 +371,7 @@ def rollout_verdicts(
         sentence = "The rollout is paused: changes of the template are not rolled out."
         yield Verdict(VerdictCode.ROLLOUT_PAUSED, notice, (sentence,))
     elif rollout.old:
-        yield Verdict(VerdictCode.ROLLOUT_PARTIAL, notice, (), lead)
+        yield Verdict(VerdictCode.ROLLOUT_PARTIAL, notice, (lead,))
 
 
 def schedule_verdict(schedule: Schedule, now: datetime | None) -> Verdict:

@@ -21,6 +21,7 @@ from kubectl_plugin.views.node.node_page import finding_words, node_condition, s
 from kubectl_plugin.views.node.node_pressure import node_pressure_verdict
 from kubectl_plugin.views.node.pressure import candidate_name, pressure_names
 from kubectl_plugin.views.words import counted
+from kubectl_plugin.views.workload_words import condition_word
 from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.usage import Nearness, UsageSource, headroom_nearness
 from podrules.pod.platform import Platform
@@ -97,7 +98,7 @@ class NodeLines:
             finding_words(said),
         )
         measured = report.usage_source is not UsageSource.NONE
-        self._rows.append(_Row(report.name, cells, said.severity, percent, measured, state.lower(), eviction))
+        self._rows.append(_Row(report.name, cells, said.severity, percent, measured, condition_word(state), eviction))
         self._lacks |= dict.fromkeys(report.lacks)
         self._notes.add(report.promised.version_notes)
 

@@ -28,7 +28,7 @@ from kubectl_plugin.views.node.pressure import (
 from kubectl_plugin.views.pod.safety_words import off_sentences, reach_words
 from kubectl_plugin.views.scheduling.scheduler_plugins import nominated_pods_words
 from kubectl_plugin.views.words import amount, clock, counted, cut, duration, listed, memory, when_words
-from kubectl_plugin.views.workload_words import node_word
+from kubectl_plugin.views.workload_words import NODE_DOWN, node_word
 from podrules.api.model.instant import instant
 from podrules.api.model.quantity import Quantity
 from podrules.ending.died.memory import OomKill
@@ -143,9 +143,10 @@ def node_verdict(report: NodeReport, now: datetime | None) -> Verdict:
 
 
 def node_condition(report: NodeReport) -> str:
-    """The state of the node as one word: ``Ready``, ``NotReady``, ``Cordoned`` or ``Silent``."""
+    """The state of the node: ``Ready``, ``NotReady``, ``Cordoned``, ``NodeDown``, ``Out of service`` or ``Gone``."""
     if report.reach is not None and report.reach.reach.quiet:
-        return node_word(report.reach).capitalize()
+        word = node_word(report.reach)
+        return NODE_DOWN if word == "silent" else word.capitalize()
     if report.ready != "True":
         return "NotReady"
     return "Cordoned" if report.unschedulable else "Ready"
@@ -182,7 +183,7 @@ def node_findings(report: NodeReport, use: NodeUse | None, now: datetime | None)
     ahead = [*_headroom(use), *room]
     if use.near_limits:
         first, *more = use.near_limits
-        words = [near_limit_words(first.container, first.working_set, first.limit, of=f"{first.namespace}/{first.pod}")]
+        words = [near_limit_words(f"{first.namespace}/{first.pod} {first.container}", first.working_set, first.limit)]
         if more:
             are = "is near its" if len(more) == 1 else "are near their"
             words.append(f"{counted(len(more), 'more container')} {are} limit.")
@@ -261,24 +262,24 @@ def _headroom(use: NodeUse) -> Iterator[Verdict]:
             ThresholdSource.FILE: "from --kubelet-config",
             ThresholdSource.DEFAULTS: "Kubernetes' default, the kubelet's own was not read",
         }[use.threshold_source]
-        yield _left(ahead, f"Headroom: {{left}} until {until}", f": {source}")
+        yield _left(ahead, f"{{left}} until {until}", f": {source}")
     other = use.other_ahead
     if other is not None and headroom_nearness(other.headroom_percent, met=False) is not Nearness.FAR:
         yield _left(other, f"{{left}} until an eviction for {SIGNAL_NAMES[other.signal]}", "")
 
 
 def _left(threshold: ThresholdReport, lead: str, source: str) -> Verdict:
-    """``Headroom: 3.6Gi (6% of the capacity) until the first eviction (memory.available < 100Mi: …).``."""
+    """``Headroom: 3.6Gi (16%) until the first eviction (memory.available < 100Mi: …).``."""
     soft = "" if threshold.hard else f" for {time_words(threshold.grace_period_seconds)}"
-    left = f"{signal_amount(threshold.headroom, threshold.signal)} ({threshold.headroom_percent}% of the capacity)"
+    left = f"{signal_amount(threshold.headroom, threshold.signal)} ({threshold.headroom_percent}%)"
     below = signal_amount(threshold.quantity, threshold.signal)
     text = f"{lead.format(left=left)} ({threshold.signal.value} < {below}{soft}{source})."
     match headroom_nearness(threshold.headroom_percent, met=threshold.met):
         case Nearness.FAR:
-            return Verdict(VerdictCode.READY, Severity.FINE, (text,))
+            return Verdict(VerdictCode.READY, Severity.FINE, (f"Headroom: {text}",))
         case Nearness.NEAR:
-            return Verdict(VerdictCode.NEAR_EVICTION, Severity.NOTICE, (text,))
-    return Verdict(VerdictCode.NEAR_EVICTION, Severity.TROUBLE, (text,))
+            return Verdict(VerdictCode.NEAR_EVICTION, Severity.NOTICE, (f"Near an eviction: {text}",))
+    return Verdict(VerdictCode.NEAR_EVICTION, Severity.TROUBLE, (f"Near an eviction: {text}",))
 
 
 def _room(report: NodeReport) -> Iterator[Verdict]:
@@ -303,12 +304,20 @@ def full_words(names: Sequence[str]) -> str:
     return f"no pod that requests {several} fits here"
 
 
+_IN_ITS_ROW: Final = {
+    VerdictCode.CORDONED: "",
+    VerdictCode.NODE_SILENT: "its pods may still run",
+    VerdictCode.NEAR_EVICTION: "near an eviction",
+}
+"""What a row adds for findings that its columns show: state and headroom."""
+
+
 def finding_words(said: Verdict) -> str:
-    """The decisive finding and the number of others, for one line; empty if all is fine."""
+    """The decisive finding and the number of others, for a row with state and headroom; empty if all is fine."""
     if said.severity is Severity.FINE:
         return ""
-    more = f"; {counted(said.more, 'more finding')}" if said.more else ""
-    return f"{said.decisive.rstrip('.')}{more}"
+    more = counted(said.more, "more finding") if said.more else ""
+    return "; ".join(filter(None, (_IN_ITS_ROW.get(said.code, said.sentences[0].rstrip(".")), more)))
 
 
 def signal_amount(text: str, signal: Signal) -> str:

@@ -97,18 +97,16 @@ def eviction_amount(number: int, signal: Signal) -> str:
     return str(number) if signal.resource in {INODES, PIDS} else memory(number)
 
 
-def near_limit_words(container: str, used: int, limit: int, *, of: str = "") -> str:
-    """``Container postgres of data/postgres-0 uses 95% of its limit 8Gi (working set): at the limit …``.
+def near_limit_words(container: str, used: int, limit: int, *, pods: int = 1) -> str:
+    """``Near its memory limit: postgres 7.6Gi of 8Gi (95%)``, as a sentence.
 
     A working set (``used``, in bytes) includes file cache. At the limit the kernel first reclaims such pages, and kills
     if that is not enough (try_charge_memcg, mm/memcontrol.c of Linux 6.18), so the sentence does not say how soon.
-    ``of``: its pod, unless the context names it.
+    ``pods``: how many are near their limit; this one is the nearest.
     """
-    owner = f" of {of}" if of else ""
-    return (
-        f"Container {container}{owner} uses {limit_percent(used, limit)}% of its limit {memory(limit)} (working set): "
-        "at the limit the kernel kills it."
-    )
+    near = "Near its memory limit" if pods == 1 else f"{pods} pods near their memory limit"
+    percent = limit_percent(used, limit)
+    return f"{near}: {container} {memory(used)} of {memory(limit)} ({percent}%)."
 
 
 def over_words(place: EvictionPlaceReport, signal: Signal) -> str:

@@ -29,7 +29,7 @@ from kubectl_plugin.views.pod.safety_words import guard_words, second_writers_se
 from kubectl_plugin.views.pod.verdict import refused_words, verdict
 from kubectl_plugin.views.pod.volume_words import claim_command, moving_section, volume_command
 from kubectl_plugin.views.scheduling.budget_words import budget_section
-from kubectl_plugin.views.scheduling.placement import placement_parts
+from kubectl_plugin.views.scheduling.placement import placement_parts, without_counts
 from kubectl_plugin.views.scheduling.preemption import preemptors_section
 from kubectl_plugin.views.words import amount, listed, memory, memory_qos_values
 from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME, PodQOSClass
@@ -78,7 +78,7 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
         next_commands.append(qos("explain pod/{}", report.name, namespace=report.namespace, options="-o wide"))
     return Page(
         title=f"pod/{report.name}{namespace}{place}",
-        verdict=(*judged.sentences, *((_IF_ACCEPTED,) if report.refused else ())),
+        verdict=(*without_counts(judged.sentences, report.placement), *((_IF_ACCEPTED,) if report.refused else ())),
         severity=judged.severity,
         parts=(*placed_first, *sections, *placed_last),
         next_commands=tuple(next_commands),

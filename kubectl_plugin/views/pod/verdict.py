@@ -257,7 +257,8 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
         nominated = placement.nominated
         if nominated is None or not nominated.victims:
-            said = (f"{waiting}: no node fits.", *_why_and_room(placement), *autoscaler_words(report, now))
+            fit = f"0 of {counted(placement.nodes, 'node')} {'fits' if placement.nodes == 1 else 'fit'}"
+            said = (f"{waiting}: {fit}.", *_why_and_room(placement), *autoscaler_words(report, now))
             return _trouble(VerdictCode.UNSCHEDULABLE, *said)
         first, *more = awaited_words(nominated, now)
         if nominated.under_way:

@@ -19,9 +19,9 @@ from kubectl_plugin.views.scheduling.preemption import (
     preemption_words,
     queue_words,
 )
-from kubectl_plugin.views.scheduling.scheduler_plugins import fact_words, rejection_words
+from kubectl_plugin.views.scheduling.scheduler_plugins import PLUGIN_PHRASES, fact_words, rejection_words, short_reason
 from kubectl_plugin.views.scheduling.spread_words import conflict_words, score_tables, spread_table
-from kubectl_plugin.views.words import counted, listed
+from kubectl_plugin.views.words import bar, counted, listed
 from podrules.scheduling.placement.outcome import (
     CurrentNode,
     NamedFate,
@@ -66,7 +66,7 @@ def why_no_node(placement: Placement, *, drained: Sequence[str] = ()) -> tuple[s
         # Other reasons do not matter then; the table has them.
         sentences.append(f"No node offers {listed(placement.offered_nowhere)}.")
     elif phrases:
-        sentences.append(f"Of {counted(placement.nodes, 'node')}, {listed(phrases)}.")
+        sentences.append(f"{_counts_lead(placement)}{listed(phrases)}.")
     if any(group.plugin == "PodTopologySpread" for group in groups):
         sentences += conflict_words(placement.spread)
     sentences += volume_sentences(placement.volumes)
@@ -79,6 +79,17 @@ def why_no_node(placement: Placement, *, drained: Sequence[str] = ()) -> tuple[s
     if not sentences and said:
         sentences.append(f"Why: {said.removesuffix('.')}.")
     return tuple(sentences)
+
+
+def _counts_lead(placement: Placement) -> str:
+    return f"Of {counted(placement.nodes, 'node')}, "
+
+
+def without_counts(sentences: Iterable[str], placement: Placement | None) -> Iterator[str]:
+    """The sentences of a verdict without the one that counts the nodes by reason, because a table does."""
+    for sentence in sentences:
+        if placement is None or not placement.rejected or not sentence.startswith(_counts_lead(placement)):
+            yield sentence
 
 
 def alike_joined(groups: Iterable[RejectedGroup]) -> list[RejectedGroup]:
@@ -224,20 +235,26 @@ def _rejected_table(placement: Placement, *, wide: bool) -> Table:
         nearest = group.nodes[0] if group.nodes else None
         if nearest is not None:
             words = fact_words(nearest)
-            # The verdict counts silent nodes separately. The row has both numbers, so that they add up.
             silent = f"; {_silent_words(group.silent)}" if 0 < len(group.silent) < group.count else ""
-            reason = f"{reason}: {nearest.node}{f' {words}' if words else ''}{silent}"
-        rows.append((str(group.count), group.plugin, reason))
+            lead = f"{reason}: " if wide or group.plugin not in PLUGIN_PHRASES else ""
+            reason = f"{lead}{nearest.node}{f' {words}' if words else ''}{silent}"
+        share = bar(group.count, placement.nodes, width=10)
+        rows.append((str(group.count), share, group.plugin if wide else short_reason(group), reason))
         if wide and group.remedy is not None:
-            rows.append(("", "", f"way out: {remedy_words(group.remedy, placement.spread)}"))
+            rows.append(("", "", "", f"way out: {remedy_words(group.remedy, placement.spread)}"))
         if wide:
-            rows += [("", "", f"{node.node}: {fact_words(node)}") for node in group.nodes if node.facts or node.also]
+            rows += [
+                ("", "", "", f"{node.node}: {fact_words(node)}") for node in group.nodes if node.facts or node.also
+            ]
     if rest := placement.rejected[len(shown) :]:
-        rows.append((str(sum(group.count for group in rest)), "others", f"{counted(len(rest), 'reason')} (-o wide)"))
+        count = sum(group.count for group in rest)
+        share = bar(count, placement.nodes, width=10)
+        rows.append((str(count), share, "others", f"{counted(len(rest), 'reason')} (-o wide)"))
     count = placement.nodes - placement.feasible
     some = f"{count} of {counted(placement.nodes, 'node')} {'does' if count == 1 else 'do'} not fit"
     title = some if placement.feasible else "Why no node fits"
-    return Table(title, ("nodes", "plugin", "reason; the node that is nearest"), tuple(rows), right=frozenset({0}))
+    headings = ("nodes", "", "plugin", "reason; the nearest node") if wide else ("",) * 4
+    return Table(title if wide else f"{title}, with the nearest", headings, tuple(rows), right=frozenset({0}))
 
 
 def rejected_phrases(group: RejectedGroup) -> Iterator[str]:

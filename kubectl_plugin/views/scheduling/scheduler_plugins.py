@@ -30,6 +30,8 @@ _SHOWN_FACTS = 3
 class PluginPhrases(Struct, frozen=True):
     """The phrases for nodes that one plugin rejects."""
 
+    short: str
+    """The plugin in a row."""
     one: str
     """For one node: it ``is cordoned``."""
     several: str
@@ -72,6 +74,13 @@ def rejection_words(group: RejectedGroup, *, one: bool) -> str:
     forms = [own for end, own in words.reasons.items() if all(reason.endswith(end) for reason in reasons)]
     for_one, for_several = forms[0] if reasons and forms else (words.one, words.several)
     return for_one if one else for_several
+
+
+def short_reason(group: RejectedGroup) -> str:
+    """The plugin that rejects a group in a word: ``taint``; for missing resources their names."""
+    lacking = [reason.removeprefix(_INSUFFICIENT) for reason in group.reasons if reason.startswith(_INSUFFICIENT)]
+    words = PLUGIN_PHRASES.get(group.plugin)
+    return ", ".join(lacking) or (words.short if words is not None else group.plugin)
 
 
 ONE_POD: Final = " ReadWriteOncePod access mode already in-use by another pod"
@@ -152,34 +161,39 @@ _KEEPS_AWAY: Final = "ruled out by its required pod anti-affinity"
 _KEPT_AWAY: Final = "ruled out by required anti-affinity of other pods"
 _DOES_NOT_MATCH: Final = "match its node selector or affinity"
 PLUGIN_PHRASES: Final[dict[str, PluginPhrases]] = {
-    "NodeUnschedulable": PluginPhrases("is cordoned", "are cordoned"),
-    "NodeName": PluginPhrases("is not the one it names", "are not the one it names"),
+    "NodeUnschedulable": PluginPhrases("cordoned", "is cordoned", "are cordoned"),
+    "NodeName": PluginPhrases("node name", "is not the one it names", "are not the one it names"),
     "TaintToleration": PluginPhrases(
+        "taint",
         "has a taint that it does not tolerate",
         "have taints that it does not tolerate",
         {"TaintEffect": lambda fact: f"has {Taint(fact.key, fact.value, fact.effect).text}"},
     ),
     "NodeAffinity": PluginPhrases(
+        "affinity",
         f"does not {_DOES_NOT_MATCH}",
         f"do not {_DOES_NOT_MATCH}",
         {"LabelMismatch": _label},
         {"satisfy plugin(s) [NodeAffinity]": ("is not its node", "are not its node")},
     ),
     "NodePorts": PluginPhrases(
+        "port",
         "has its host port in use",
         "have its host port in use",
         {"PortInUse": lambda fact: f"port {fact.port}/{fact.protocol} is {_pod(fact.by)}'s"},
     ),
     "NodeResourcesFit": PluginPhrases(
-        "has as many pods as it may", "have as many pods as they may", {"InsufficientResource": _resource}
+        "room", "has as many pods as it may", "have as many pods as they may", {"InsufficientResource": _resource}
     ),
     "PodTopologySpread": PluginPhrases(
+        "spread",
         "would break its topology spread",
         "would break its topology spread",
         {"TopologySkew": _skew},
         {" (missing required label)": (f"lacks {_NEEDED_LABEL}", f"lack {_NEEDED_LABEL}")},
     ),
     "InterPodAffinity": PluginPhrases(
+        "pod affinity",
         "is ruled out by pod affinity",
         "are ruled out by pod affinity",
         {"PodAffinityConflict": _affinity},
@@ -190,6 +204,7 @@ PLUGIN_PHRASES: Final[dict[str, PluginPhrases]] = {
         },
     ),
     "VolumeRestrictions": PluginPhrases(
+        "disk",
         "has its disk in use",
         "have its disk in use",
         {
@@ -199,17 +214,21 @@ PLUGIN_PHRASES: Final[dict[str, PluginPhrases]] = {
         },
         {ONE_POD: (f"is {_OTHER_HAS_CLAIM}", f"are {_OTHER_HAS_CLAIM}")},
     ),
-    "VolumeBinding": PluginPhrases("cannot use its volumes", "cannot use its volumes", {"ClaimMismatch": _claim}),
+    "VolumeBinding": PluginPhrases(
+        "volume", "cannot use its volumes", "cannot use its volumes", {"ClaimMismatch": _claim}
+    ),
     "VolumeZone": PluginPhrases(
-        "is outside its volume's zone", "are outside its volume's zone", {"ClaimMismatch": _claim}
+        "volume zone", "is outside its volume's zone", "are outside its volume's zone", {"ClaimMismatch": _claim}
     ),
     "NodeVolumeLimits": PluginPhrases(
+        "volume limit",
         "can attach no more volumes",
         "can attach no more volumes",
         {"VolumeLimit": lambda fact: f"{fact.driver}: {fact.attached} attached + {fact.added} > {fact.limit}"},
         {" CSI driver is not installed on the node": ("lacks its volume's driver", "lack its volume's driver")},
     ),
     "DynamicResources": PluginPhrases(
+        "devices",
         "has no devices for it",
         "have no devices for it",
         {
@@ -218,6 +237,7 @@ PLUGIN_PHRASES: Final[dict[str, PluginPhrases]] = {
         },
     ),
     "NodeDeclaredFeatures": PluginPhrases(
+        "feature",
         "lacks a kubelet feature",
         "lack a kubelet feature",
         {"MissingFeature": lambda fact: f"does not declare {fact.feature}"},
