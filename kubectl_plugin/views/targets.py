@@ -30,7 +30,7 @@ from kubectl_plugin.views.pod.admission_words import creation_remedy
 from kubectl_plugin.views.pod.risk_words import RISK_WORDS
 from kubectl_plugin.views.pod.verdict import verdict
 from kubectl_plugin.views.related import related_verdict
-from kubectl_plugin.views.words import clock, counted, lasting
+from kubectl_plugin.views.words import clock, counted, lasting, wrong_words
 from kubectl_plugin.views.workload_words import (
     NODE_DOWN,
     condition_word,
@@ -221,12 +221,6 @@ class TargetTable:
             narrow=tuple(heading for heading in _NARROW if heading in family.headings),
             marks=tuple(row.severity for row in mine),
         )
-
-
-def wrong_words(wrong: int, all_words: str) -> str:
-    """The headline of a list: ``24 of 126 pods have something wrong.``; ``all_words``: ``126 pods``."""
-    has = "has" if wrong == 1 else "have"
-    return f"{wrong} of {all_words} {has} something wrong." if wrong else f"Nothing is wrong with {all_words}."
 
 
 def _causes(wrong: Sequence[_Row]) -> Table:

@@ -49,9 +49,19 @@ def cores(milli: int) -> str:
 
 def amount(resource: str, text: str) -> str:
     """A quantity of a resource, memory rounded for reading."""
+    return amounts(resource, (text,))[0]
+
+
+def amounts(resource: str, texts: Sequence[str]) -> list[str]:
+    """Quantities of a resource that stand side by side; cpu in one unit: ``7800m`` and ``5990m``, ``8`` and ``1.5``."""
     if resource in {"memory", "ephemeral-storage"} or resource.startswith("hugepages-"):
-        return memory(Quantity.parse(text).value)
-    return cpu(Quantity.parse(text).milli_value) if resource == "cpu" else text
+        return [memory(Quantity.parse(text).value) for text in texts]
+    if resource != "cpu":
+        return list(texts)
+    milli = [Quantity.parse(text).milli_value for text in texts]
+    if len(milli) > 1 and any(one % 100 for one in milli):
+        return [f"{one}m" if one else "0" for one in milli]
+    return [f"{one / 1000:g}" for one in milli] if len(milli) > 1 else [cpu(milli[0])]
 
 
 def resource_amount(resource: str, value: int, *, named: bool = True, enough: bool = False) -> str:
@@ -78,6 +88,11 @@ def bar(used: int, whole: int, mark: int = 0, *, width: int = 20) -> str:
     cells = "#" * filled + "-" * (width - filled)
     at = mark * width // whole
     return f"[{cells[:at]}|{cells[at + 1 :]}]" if 0 < mark < whole else f"[{cells}]"
+
+
+def share_words(used: int, whole: int) -> tuple[str, str]:
+    """``7.6Gi of 8Gi`` and ``95%``, to stand beside a bar."""
+    return f"{memory(used)} of {memory(whole)}", f"{used * 100 // whole}%"
 
 
 def amounts_apart(resource: str, free: int, asked: int) -> tuple[str, str, str]:
@@ -125,6 +140,12 @@ def place_words(number: int, of: int, what: str) -> str:
 def counted(count: int, what: str) -> str:
     """``1 pod``, ``2 pods``."""
     return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def wrong_words(wrong: int, all_words: str) -> str:
+    """The headline of a list: ``24 of 126 pods have something wrong.``; ``all_words``: ``126 pods``."""
+    has = "has" if wrong == 1 else "have"
+    return f"{wrong} of {all_words} {has} something wrong." if wrong else f"Nothing is wrong with {all_words}."
 
 
 def quoted(name: str) -> str:
@@ -198,9 +219,23 @@ def for_words(stamp: str | None, now: datetime | None) -> str:
     return f"since {clock(when, now)}" if now is None or when > now else f"for {lasting(now - when)}"
 
 
+_BYTES: Final = re.compile(r"\b(\d{4,})Ki\b|\b((?:requested|used|capacity): )(\d{7,})\b")
+"""Amounts of memory in Ki, and in bytes, that a kubelet writes."""
+
+
+def in_units(message: str) -> str:
+    """A kubelet's message with readable amounts of memory: ``requested: 42949672960`` becomes ``requested: 40Gi``."""
+
+    def readable(found: re.Match[str]) -> str:
+        kibibytes, label, size = found.groups()
+        return memory(int(kibibytes) << 10) if kibibytes else f"{label}{memory(int(size))}"
+
+    return _BYTES.sub(readable, message)
+
+
 def cut(message: str, most: int = 240) -> str:
     """A message in one line: long ids are shortened, then the middle is cut, because the end is often decisive."""
-    text = " ".join(message[:_MAX_READ].split())
+    text = in_units(" ".join(message[:_MAX_READ].split()))
     if len(message) > _MAX_READ:
         text = f"{text[: _MAX_READ // 2]} {' '.join(message[-_MAX_READ // 2 :].split())}"
     text = re.sub(_LONG_ID, r"\1\2…", text)

@@ -14,7 +14,7 @@ from kubectl_plugin.views.died.start_errors import REJECTION_REASONS, start_erro
 from kubectl_plugin.views.evictor_words import evicted_words
 from kubectl_plugin.views.pod.container_words import signal_name
 from kubectl_plugin.views.scheduling.preemption import preemptor_name
-from kubectl_plugin.views.words import counted, memory, resource_amount
+from kubectl_plugin.views.words import counted, in_units, memory, resource_amount
 from podrules.ending.died.cause import Cause, Clue, EvidenceSource
 from podrules.ending.died.container_end import REBOOTED
 from podrules.ending.died.controllers import JOB_ENDS, RESCALED, SCALED
@@ -130,7 +130,8 @@ def evicted(resource: str) -> Sentence:
         kind = f" of {numbers.set_by}" if numbers.set_by else ""
         if numbers.grace_seconds is not None:
             kind += f", which gave it up to {max(numbers.grace_seconds, MINIMUM_GRACE_PERIOD_SECONDS)} s"
-        found = f" ({numbers.available} available, threshold {numbers.threshold}{kind})" if numbers.threshold else ""
+        available = in_units(numbers.available)
+        found = f" ({available} available, threshold {numbers.threshold}{kind})" if numbers.threshold else ""
         return f"the kubelet evicted the pod: the node was low on {resource}{found}"
 
     return sentence

@@ -20,14 +20,14 @@ from kubectl_plugin.views.caveats import VersionNotes, unread_lines
 from kubectl_plugin.views.node.node_page import finding_words, node_condition, signal_amount
 from kubectl_plugin.views.node.node_pressure import node_pressure_verdict
 from kubectl_plugin.views.node.pressure import candidate_name, pressure_names
-from kubectl_plugin.views.words import counted
+from kubectl_plugin.views.words import bar, counted, wrong_words
 from kubectl_plugin.views.workload_words import condition_word
 from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.usage import Nearness, UsageSource, headroom_nearness
 from podrules.pod.platform import Platform
 from podrules.pod.reading import UnreadInput
 
-_HEADINGS: Final = ("NODE", "STATE", "HEADROOM", "MEM-REQ", "EVICTED-FIRST", "KILLED-FIRST", "VERDICT")
+_HEADINGS: Final = ("NODE", "STATE", "USED", "HEADROOM", "MEM-REQ", "EVICTED-FIRST", "KILLED-FIRST", "VERDICT")
 _NARROW: Final = ("KILLED-FIRST", "EVICTED-FIRST", "MEM-REQ")
 """The columns that a narrow terminal omits, in this order."""
 _UNKNOWN: Final = "unknown"
@@ -43,8 +43,6 @@ class _Row(Struct, frozen=True):
     measured: bool
     state: str
     """The state under which the total counts it."""
-    eviction: str
-    """The headroom before the first eviction, and the pod that is evicted."""
 
     @property
     def order(self) -> tuple[int, bool, int, str]:
@@ -71,7 +69,7 @@ class NodeLines:
         nearest = nearest_threshold(usage) if usage is not None else None
         state = node_condition(promised)
         requested = next((entry.requested_percent for entry in promised.resources if entry.name == "memory"), None)
-        percent, eviction = None, ""
+        percent = None
         if nearest is None:
             known = report.platform is Platform.LINUX and report.usage_source is not UsageSource.NONE
             headroom = "no threshold" if known and not report.signals else _UNKNOWN
@@ -80,9 +78,6 @@ class NodeLines:
             what = "" if nearest.signal.is_memory else f"{nearest.signal.value.partition('.')[0]} "
             amount = signal_amount(nearest.headroom, nearest.signal)
             headroom = "none" if nearest.met else f"{what}{amount} {percent}%"
-            if usage is not None and usage.evicted_first is not None:
-                far = f"{nearest.signal.value} is met" if nearest.met else f"{amount} ({percent}%)"
-                eviction = f"{far}: {usage.evicted_first.namespace}/{usage.evicted_first.pod} is evicted first"
         # The state as one word. Pressure and evictions are worse than a cordon.
         shown = state
         if state in {"Ready", "Cordoned"}:
@@ -92,13 +87,14 @@ class NodeLines:
                 shown = "Evicting"
         cells = (
             shown,
+            "" if percent is None else bar(100 - percent, 100, width=10),
             headroom,
             _UNKNOWN if requested is None else f"{requested}%",
             *_first(report),
             finding_words(said),
         )
         measured = report.usage_source is not UsageSource.NONE
-        self._rows.append(_Row(report.name, cells, said.severity, percent, measured, condition_word(state), eviction))
+        self._rows.append(_Row(report.name, cells, said.severity, percent, measured, condition_word(state)))
         self._lacks |= dict.fromkeys(report.lacks)
         self._notes.add(report.promised.version_notes)
 
@@ -118,24 +114,22 @@ class NodeLines:
             "",
             _HEADINGS,
             tuple((row.name, *row.cells) for row in rows),
-            right=frozenset({2, 3}),
+            right=frozenset({3, 4}),
             one_line=True,
+            dispensable=("USED",),
             narrow=_NARROW,
+            marks=tuple(row.severity for row in rows),
         )
         found = Counter(row.state for row in self._rows)
         states = ", ".join(f"{count} {state}" for state, count in found.most_common())
         counts = [f"{counted(len(self._rows), 'node')}: {states}"]
-        near = min(
-            (row for row in self._rows if row.eviction), key=lambda row: (row.percent or 0, row.name), default=None
-        )
-        if near is not None and len(self._rows) > 1:
-            counts.append(f"nearest to an eviction: {near.name}, {near.eviction}")
         if unknown := sum(not row.measured for row in self._rows):
             counts.append(f"usage of {counted(unknown, 'node')} is unknown (why: -o wide)")
         total = Section("Total", (*counts, "-o wide: a page each"))
+        wrong = sum(row.severity is not Severity.FINE for row in self._rows)
         return Page(
             title="",
-            verdict=(),
+            verdict=(wrong_words(wrong, counted(len(self._rows), "node")),),
             severity=most_urgent(row.severity for row in rows),
             parts=(table, total, self._notes.section(), Section("Unknown", unread_lines(self._lacks))),
             next_commands=tuple(qos("node {}", row.name) for row in worst_few(worst)),

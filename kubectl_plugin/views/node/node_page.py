@@ -27,7 +27,7 @@ from kubectl_plugin.views.node.pressure import (
 )
 from kubectl_plugin.views.pod.safety_words import off_sentences, reach_words
 from kubectl_plugin.views.scheduling.scheduler_plugins import nominated_pods_words
-from kubectl_plugin.views.words import amount, clock, counted, cut, duration, listed, memory, when_words
+from kubectl_plugin.views.words import amount, amounts, clock, counted, cut, duration, listed, memory, when_words
 from kubectl_plugin.views.workload_words import NODE_DOWN, node_word
 from podrules.api.model.instant import instant
 from podrules.api.model.quantity import Quantity
@@ -64,19 +64,13 @@ def promise_parts(report: NodeReport, now: datetime | None, *, wide: bool) -> li
     parts: list[Section | Table] = []
     if report.pods is not None:
         counts = listed([f"{count} {qos_class}" for qos_class, count in report.pods_by_class.items()])
-        rows = [
-            (
-                entry.name,
-                amount(entry.name, entry.allocatable),
-                amount(entry.name, entry.requested),
-                f"{entry.requested_percent}%",
-                amount(entry.name, entry.free),
-                amount(entry.name, entry.limited),
-                f"{entry.limited_percent}%",
-                counted(entry.without_limit, "pod"),
-            )
-            for entry in report.offered
-        ]
+        rows = []
+        for entry in report.offered:
+            texts = (entry.allocatable, entry.requested, entry.free, entry.limited)
+            allocatable, requested, free, limited = amounts(entry.name, texts)
+            shares = f"{entry.requested_percent}%", f"{entry.limited_percent}%"
+            unlimited = counted(entry.without_limit, "pod")
+            rows.append((entry.name, allocatable, requested, shares[0], free, limited, shares[1], unlimited))
         parts.append(Table("", _HEADINGS, tuple(rows), right=frozenset(range(1, len(_HEADINGS)))))
         if wide:
             by_class = [
@@ -91,8 +85,8 @@ def promise_parts(report: NodeReport, now: datetime | None, *, wide: bool) -> li
         kept = report.kept
         if kept is not None:
             # No pod on the node requests this room.
-            amounts = listed([f"{amount(name, text)} {name}" for name, text in kept.requests.items()]) or "a place"
-            words = f"{amounts} kept for {nominated_pods_words(kept.pods)}, besides what is requested"
+            room = listed([f"{amount(name, text)} {name}" for name, text in kept.requests.items()]) or "a place"
+            words = f"{room} kept for {nominated_pods_words(kept.pods)}, besides what is requested"
             parts.append(Section("Nominated", (words,)))
         parts.append(Section("Pods", (f"{report.pods} of {report.max_pods}: {counts}",)))
     parts.append(Section("Taints", report.taints))

@@ -35,8 +35,7 @@ from kubectl_plugin.views.node.pressure import (
     unless_words,
 )
 from kubectl_plugin.views.scheduling.budget_words import drain_leads, hold_words
-from kubectl_plugin.views.words import listed, memory, memory_qos_values
-from podrules.api.model.pod import PodQOSClass
+from kubectl_plugin.views.words import bar, listed, memory, memory_qos_values, share_words
 from podrules.node.eviction.thresholds import INODES, PIDS, Signal
 from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.usage import UsageSource, limit_percent
@@ -107,12 +106,14 @@ def _pressure_parts(report: NodePressureReport, *, wide: bool) -> Iterator[Secti
         yield Section("System", (system,))
     if psi is not None:
         some = psi.some
-        waited = f"tasks waited for memory {some.avg10:g}% of the last 10 s, {some.avg60:g}% of the last minute"
-        yield Section("Stalls", (f"{waited}, {some.avg300:g}% of the last 5 (PSI)",))
-    yield Section("Measured", tuple(_measured(report, wide=wide)))
-    yield Section("A kill", tuple(_kill(report, wide=wide)))
+        waited = f"10 s {some.avg10:.1f}%, 1 min {some.avg60:.1f}%, 5 min {some.avg300:.1f}%"
+        yield Section("Stalls", (f"{waited} of the time tasks waited for memory (PSI)",))
+    if wide or report.usage_source is UsageSource.METRICS:
+        yield Section("Measured", tuple(_measured(report, wide=wide)))
+    if wide:
+        yield Section("A kill", tuple(_kill(report)))
     eviction = []
-    if report.usage_source is UsageSource.NONE:
+    if wide and report.usage_source is UsageSource.NONE:
         eviction.append(
             "the order is unknown without usage: pods above their requests are evicted first, then by priority"
         )
@@ -198,7 +199,7 @@ def _measured(report: NodePressureReport, *, wide: bool) -> Iterator[str | Row]:
             yield "nothing: no usage could be read"
 
 
-def _kill(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
+def _kill(report: NodePressureReport) -> Iterator[str]:
     match report.oom_group:
         case True:
             yield "ends the whole container (memory.oom.group)"
@@ -208,25 +209,21 @@ def _kill(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
             yield "ends the whole container on cgroup v2 (unless singleProcessOOMKill), one process on v1"
     order = report.oom_of(OOMScope.GLOBAL)
     places = order.places if order is not None else ()
-    # Readers do not expect that a container of another QoS class comes before a BestEffort one.
-    classes = [place.qos_class for place in places if place.qos_class]
-    if wide or PodQOSClass.BEST_EFFORT in classes[classes.count(PodQOSClass.BEST_EFFORT) :]:
-        yield "usage and adj decide together, not the QoS class"
-    if wide:
-        yield "a resize in place leaves adj as it was when the container started"
-        yield "host processes outside pods can be killed too, usually with adj 0; they are not listed"
-        yield "the kubelet writes its adj itself (its oomScoreAdj, by default -999)"
-        writers: dict[str, list[str]] = {}
-        for place in places:
-            if place.own is not None:
-                adj = f"{place.oom_score_adj} over the kubelet's {place.own.kubelet_value}"
-                writers.setdefault(f"{adj} ({own_words(place.own)})", []).append(f"{place.namespace}/{place.pod}")
-        for adj, pods in writers.items():
-            yield f"kube-proxy writes its adj itself: {adj}, in {listed(pods, most=3)}"
-        yield "/proc/PID/oom_score is (1000 + 1000 x badness / total) x 2/3, before Linux 5.9 1000 x badness / total"
+    yield "usage and adj decide together, not the QoS class"
+    yield "a resize in place leaves adj as it was when the container started"
+    yield "host processes outside pods can be killed too, usually with adj 0; they are not listed"
+    yield "the kubelet writes its adj itself (its oomScoreAdj, by default -999)"
+    writers: dict[str, list[str]] = {}
+    for place in places:
+        if place.own is not None:
+            adj = f"{place.oom_score_adj} over the kubelet's {place.own.kubelet_value}"
+            writers.setdefault(f"{adj} ({own_words(place.own)})", []).append(f"{place.namespace}/{place.pod}")
+    for adj, pods in writers.items():
+        yield f"kube-proxy writes its adj itself: {adj}, in {listed(pods, most=3)}"
+    yield "/proc/PID/oom_score is (1000 + 1000 x badness / total) x 2/3, before Linux 5.9 1000 x badness / total"
 
 
-_SHOWN: Final = 8
+_SHOWN: Final = 5
 """The places of an order that are shown, unless all are requested."""
 _NEAR_SHOWN: Final = 3
 _AT_A_LIMIT: Final = (
@@ -245,7 +242,7 @@ def oom_tables(report: NodePressureReport, *, wide: bool) -> Iterator[Table]:
         of_node, total = scope is OOMScope.GLOBAL, memory(order.memory + order.swap)
         assumed = ", which is assumed" if order.memory_assumed else ""
         what = f"the node's {total}" if of_node else f"the {total} of all pods{assumed}"
-        title = f"Kernel OOM order: points = 1000 x usage / {what} + oom_score_adj (adj); the highest is killed first"
+        title = f"Kernel OOM order: points = 1000 x usage / {what} + oom_score_adj"
         # Unlike the kernel's count, a working set includes file cache.
         usage = "rss + swap" if any(place.swap for place in order.places) else "rss"
         if report.usage_source is UsageSource.METRICS:
@@ -253,24 +250,33 @@ def oom_tables(report: NodePressureReport, *, wide: bool) -> Iterator[Table]:
         if unmeasured:
             title = "Kernel OOM order by oom_score_adj only: usage is unknown"
         shown = order.places if wide else order.places[:_SHOWN]
-        last = len(order.places)
+        last, sizes = len(order.places), [(place.rss or 0) + place.swap for place in order.places]
         rows = []
         for place in shown:
-            row = [str(place.rank), oom_terms(place)]
+            row = [str(place.rank)]
+            row += [oom_terms(place)] if wide or unmeasured else [str(place.points), str(place.oom_score_adj)]
             if not unmeasured:
-                row.append("-" if place.rss is None else memory(place.rss + place.swap))
+                size = 0 if place.rss is None else place.rss + place.swap
+                row += [bar(size, max(sizes), width=10), "-" if place.rss is None else memory(size)]
             if wide and of_node:
                 row.append("" if place.proc_oom_score is None else str(place.proc_oom_score))
             name = candidate_name(place)
-            name += f", {place.qos_class.value}" if place.qos_class else ""
+            name += f", {place.qos_class.value}" if place.qos_class and (wide or unmeasured) else ""
             name += ", writes its adj itself" if place.own else ""
-            name += f": {oom_separator(place)}" if place.rank != last else ""
+            name += f": {oom_separator(place)}" if wide and place.rank != last else ""
             rows.append((*row, name))
-        headings: tuple[str, ...] = ("", "adj") if unmeasured else ("", "points = usage + adj", usage)
+        points = ("points = usage + adj",) if wide else ("points", "adj")
+        headings: tuple[str, ...] = ("", "adj") if unmeasured else ("", *points, "", usage)
         headings += ("/proc",) if wide and of_node else ()
-        headings += ("container, class: why ahead of the next",)
+        headings += ("container, class: why ahead of the next" if wide else "container",)
         rows += _rest(last - len(shown), len(headings))
-        yield Table(title, headings, tuple(rows), right=frozenset({0} if unmeasured else {0, 2}))
+        yield Table(
+            title,
+            headings,
+            tuple(rows),
+            right=frozenset({0} if unmeasured else {0, 3} if wide else {0, 1, 2, 4}),
+            one_line=not wide,
+        )
 
 
 def eviction_tables(report: NodePressureReport, *, wide: bool) -> Iterator[Table]:
@@ -291,7 +297,7 @@ def eviction_tables(report: NodePressureReport, *, wide: bool) -> Iterator[Table
                 over_words(place, signal),
                 str(place.priority),
                 f"{place.namespace}/{place.pod}, {place.qos_class.value}"
-                + (f": {eviction_separator(place, signal)}" if number != len(candidates) else ""),
+                + (f": {eviction_separator(place, signal)}" if wide and number != len(candidates) else ""),
             )
             for number, place in enumerate(shown, start=1)
         ]
@@ -301,9 +307,9 @@ def eviction_tables(report: NodePressureReport, *, wide: bool) -> Iterator[Table
         if gaps := [f"{pod.namespace}/{pod.name}" for pod in order.unmeasured]:
             rows.append(("", "not measured", "", f"{listed(gaps, most=None if wide else 3)}: place unknown"))
         used = "uses" if signal.resource in {INODES, PIDS} else "uses, over request"
-        headings = ("", used, "priority", "pod, class: why ahead of the next")
+        headings = ("", used, "priority", f"pod, class{': why ahead of the next' if wide else ''}")
         title = f"Eviction order for {SIGNAL_NAMES[signal]} ({by})"
-        yield Table(title, headings, tuple(rows), right=frozenset({0, 2}))
+        yield Table(title, headings, tuple(rows), right=frozenset({0, 2}), one_line=not wide)
 
 
 def _rest(count: int, columns: int) -> Iterator[tuple[str, ...]]:
@@ -318,6 +324,7 @@ def threshold_tables(report: NodePressureReport) -> Iterator[Table]:
     rows = [
         (
             threshold.signal.value,
+            bar(100 - threshold.headroom_percent, 100),
             signal_amount(threshold.available, threshold.signal),
             signal_amount(threshold.quantity, threshold.signal),
             signal_amount(threshold.headroom, threshold.signal),
@@ -333,9 +340,11 @@ def threshold_tables(report: NodePressureReport) -> Iterator[Table]:
     explained = any(threshold.signal is of_pods for threshold in report.thresholds)
     yield Table(
         f"Eviction thresholds{f' ({of_pods.value}: memory.available for pods)' if explained else ''}",
-        ("signal", "left", "evicts below", "headroom", "", "evicts"),
+        ("signal", "until the eviction", "left", "evicts below", "headroom", "", "evicts"),
         tuple(rows),
-        right=frozenset({1, 2, 3, 4}),
+        right=frozenset({2, 3, 4, 5}),
+        one_line=True,
+        dispensable=("until the eviction",),
     )
 
 
@@ -381,8 +390,13 @@ def near_own_limits(report: NodePressureReport) -> Section:
         key=lambda found: -found[0],
     )
     lines = [
-        f"{order.namespace}/{order.pod} {order.container}: working set {memory(order.working_set or 0)}, "
-        f"{percent}% of {memory(order.memory)}"
+        Row(
+            (
+                bar(order.working_set or 0, order.memory, width=10),
+                *share_words(order.working_set or 0, order.memory),
+                f"{order.namespace}/{order.pod} {order.container}",
+            )
+        )
         for percent, order in near
         if percent >= LISTED_LIMIT_PERCENT
     ]
@@ -390,7 +404,7 @@ def near_own_limits(report: NodePressureReport) -> Section:
         return Section("Own limits", ())
     shown = lines[:_NEAR_SHOWN]
     more = [f"and {len(lines) - len(shown)} more (-o wide)"] if len(lines) > len(shown) else []
-    return Section("Own limits", (*shown, *more, _AT_A_LIMIT))
+    return Section("Own limits", (*shown, *more))
 
 
 def cgroup_parts(report: NodePressureReport) -> Iterator[Table | Section]:

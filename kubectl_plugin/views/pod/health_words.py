@@ -12,7 +12,7 @@ from kubectl_plugin.reports.pod.pod_risk import ephemeral_trouble, health_verdic
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.pod.container_words import container_words, end_words
-from kubectl_plugin.views.words import clock, counted, cut, for_words, lasting, listed, quoted, when_words
+from kubectl_plugin.views.words import clock, counted, cut, for_words, in_units, lasting, listed, quoted, when_words
 from podrules.api.model.instant import instant
 from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME
 from podrules.ending.stuck import Stuck, UnprocessedPod
@@ -49,7 +49,7 @@ def _state(health: Health, now: datetime | None) -> tuple[str, str]:
             last = max((end.finished_at for _, end in ends if end.finished_at), default=None)
             when = when_words(last, now)
             lead = f"{lead}{f' {when}' if when else ''}"
-        said = [health.message.rstrip(". ")] if health.message and health.phase == "Failed" else []
+        said = [in_units(health.message).rstrip(". ")] if health.message and health.phase == "Failed" else []
         # The first container that ended is named with as many details as those that were killed with it.
         failed = [(one, end) for one, end in ends if end.exit_code]
         contradicted = any(one.kind is not ContainerKind.SIDECAR for one, _ in failed)

@@ -15,7 +15,7 @@ from kubectl_plugin.views.node.node_words import PROVIDER, pod_platform_section
 from kubectl_plugin.views.node.silent_node import force_first, force_lines, quiet_node
 from kubectl_plugin.views.pod.admission_words import dry_run_section, pod_security_section, webhook_lines
 from kubectl_plugin.views.pod.ending import stop_lines
-from kubectl_plugin.views.pod.qos import ASSUMED, distinct_places, no_score, own_limit_lines, qos_section
+from kubectl_plugin.views.pod.qos import ASSUMED, distinct_places, memory_section, no_score, qos_section
 from kubectl_plugin.views.pod.safety_words import (
     FORCE_LEADS,
     bound_words,
@@ -57,6 +57,7 @@ _NAMED: Final = 3
 def brief_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
     """The sections of the page, without placement; some are empty."""
     running = report.termination.grace.source is not GraceSource.FINISHED
+    yield memory_section(report, wide=False)
     yield last_end_section(report, now)
     yield qos_section(report, wide=False)
     if running:
@@ -127,7 +128,6 @@ def _oom(report: PodReport) -> Iterator[str]:
                 rank += f", eviction {ordinal(evicted.place.rank)} of {counted(evicted.of, 'pod')}"
             unmeasured = "" if place.rss is not None else "; usage unknown"
             yield f"{first}; {ASSUMED[entry.assumption]}{rank}{unmeasured}"
-        yield from own_limit_lines(entry, wide=False)
 
 
 def _requests(report: PodReport) -> Iterator[str]:

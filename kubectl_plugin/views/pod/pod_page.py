@@ -24,7 +24,7 @@ from kubectl_plugin.views.pod.pod_brief import (
     limited_in_part,
     priority_section,
 )
-from kubectl_plugin.views.pod.qos import oom_section, pressure_section, qos_section
+from kubectl_plugin.views.pod.qos import memory_section, oom_section, pressure_section, qos_section
 from kubectl_plugin.views.pod.safety_words import guard_words, second_writers_section
 from kubectl_plugin.views.pod.verdict import refused_words, verdict
 from kubectl_plugin.views.pod.volume_words import claim_command, moving_section, volume_command
@@ -93,6 +93,7 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
     containers = (*health.containers, *health.ephemeral) if health is not None else ()
     states = (Row((f"{one.name}{_KINDS[one.kind]}", container_words(one, now, whole=True))) for one in containers)
     yield Section("Containers", tuple(states))
+    yield memory_section(report, wide=True)
     yield last_end_section(report, now)
     yield qos_section(report, wide=True)
     if report.termination.grace.source is not GraceSource.FINISHED:

@@ -13,7 +13,6 @@ from kubectl_plugin.reports.pod.pod_pressure import Assumption, PodPressureRepor
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.caveats import unread_lines
 from kubectl_plugin.views.node.pressure import (
-    LISTED_LIMIT_PERCENT,
     SIGNAL_NAMES,
     candidate_name,
     eviction_separator,
@@ -22,16 +21,18 @@ from kubectl_plugin.views.node.pressure import (
     over_words,
     own_words,
 )
-from kubectl_plugin.views.words import counted, listed, memory, place_words, quoted
+from kubectl_plugin.views.words import bar, counted, listed, memory, place_words, quoted, share_words
 from podrules.api.model.pod import PodQOSClass
 from podrules.node.eviction.thresholds import Signal
 from podrules.node.pressure.node import OOMScope
-from podrules.node.pressure.usage import UsageSource, is_near_limit, limit_percent
+from podrules.node.pressure.usage import UsageSource
 from podrules.pod.oom import MIN_BURSTABLE_OOM_SCORE_ADJ, OOMRule, OOMScoreAdj
 from podrules.pod.platform import Platform
 from podrules.pod.priority import SYSTEM_CRITICAL_PRIORITY
 from podrules.pod.qos import FieldChange, QOSBlocker, QOSProblem
 
+_SHOWN_CONTAINERS = 3
+"""The most containers with a bar on the short page."""
 _SHORT_WAY = 4
 """The most edits that are listed one by one for a BestEffort pod."""
 _WRITTEN = "status.qosClass says so; it was written at creation, and it decides"
@@ -275,7 +276,6 @@ def _lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
     if entry.idle:
         have = "container has" if len(entry.idle) == 1 else "containers have"
         yield f"{have} no process now, so nothing for the kernel to kill: {listed(entry.idle, most=_IDLE)}"
-    yield from own_limit_lines(entry, wide=True)
     if entry.critical:
         yield "the kubelet never evicts it: it is critical"
         return
@@ -292,13 +292,25 @@ def _lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
             yield words
 
 
-def own_limit_lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
-    """The containers that are near their own limit; by default those that the verdict does not name."""
-    lead, own = ("container ", "own ") if wide else ("", "")
-    for standing in entry.oom if entry.assumption is Assumption.MEASURED else ():
-        if not wide and is_near_limit(standing.working_set, standing.memory):
-            continue
-        percent = limit_percent(standing.working_set or 0, standing.memory)
-        if percent >= LISTED_LIMIT_PERCENT and standing.scope is OOMScope.CONTAINER:
-            used, limit = memory(standing.working_set or 0), memory(standing.memory)
-            yield f"{lead}{standing.container} uses {percent}% of its {own}limit {limit} (working set {used})"
+def memory_section(report: PodReport, *, wide: bool) -> Section:
+    """The working set of each container beside its request and its limit, the fullest first."""
+    requests = {one.container: one.memory_request for entry in report.oom for one in entry.containers}
+    full = sorted(
+        (
+            (one.working_set / one.memory, one.container, one.working_set, one.memory)
+            for entry in report.pressure[:1]
+            for one in (entry.oom if entry.assumption is Assumption.MEASURED else ())
+            if one.scope is OOMScope.CONTAINER and one.working_set is not None and one.memory
+        ),
+        reverse=True,
+    )
+    shown = full if wide else full[:_SHOWN_CONTAINERS]
+    lines: list[str | Row] = [
+        Row((name, bar(used, limit, requests.get(name, 0)), *share_words(used, limit)))
+        for _, name, used, limit in shown
+    ]
+    if len(full) > len(shown):
+        lines.append(f"and {len(full) - len(shown)} more (-o wide)")
+    elif wide and full:
+        lines.append("working sets, which include file cache; | is the request; at its limit the kernel kills it")
+    return Section("Memory", tuple(lines))

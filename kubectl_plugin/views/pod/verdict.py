@@ -43,7 +43,7 @@ from kubectl_plugin.views.pod.volume_words import (
 from kubectl_plugin.views.scheduling.budget_words import ends_words, remedy_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, preemptor_words, room_words
-from kubectl_plugin.views.words import counted, for_words, listed, quoted, resource_amount
+from kubectl_plugin.views.words import counted, for_words, in_units, listed, quoted, resource_amount
 from podrules.api.model.instant import instant
 from podrules.api.model.pod import PodQOSClass
 from podrules.ending.attachment import MoveStep
@@ -379,7 +379,7 @@ def _running(report: PodReport, status: PodStatusReport) -> Iterator[Verdict]:
     best_effort = report.qos.qos_class is PodQOSClass.BEST_EFFORT
     yield (_notice if best_effort else _fine)(VerdictCode.RUNNING, _standing(report))
     if status.resize:
-        message = status.resize_message.rstrip(". ")
+        message = in_units(status.resize_message).rstrip(". ")
         resize = f"An in-place resize is not done: {status.resize}{f': {message}' if message else ''}."
         waits, room = [], report.resize_room
         if room is not None and status.node is not None:

@@ -238,7 +238,7 @@ def _rejected_table(placement: Placement, *, wide: bool) -> Table:
             silent = f"; {_silent_words(group.silent)}" if 0 < len(group.silent) < group.count else ""
             lead = f"{reason}: " if wide or group.plugin not in PLUGIN_PHRASES else ""
             reason = f"{lead}{nearest.node}{f' {words}' if words else ''}{silent}"
-        share = bar(group.count, placement.nodes, width=10)
+        share = bar(group.count, placement.nodes, width=min(placement.nodes, 20))
         rows.append((str(group.count), share, group.plugin if wide else short_reason(group), reason))
         if wide and group.remedy is not None:
             rows.append(("", "", "", f"way out: {remedy_words(group.remedy, placement.spread)}"))
@@ -248,7 +248,7 @@ def _rejected_table(placement: Placement, *, wide: bool) -> Table:
             ]
     if rest := placement.rejected[len(shown) :]:
         count = sum(group.count for group in rest)
-        share = bar(count, placement.nodes, width=10)
+        share = bar(count, placement.nodes, width=min(placement.nodes, 20))
         rows.append((str(count), share, "others", f"{counted(len(rest), 'reason')} (-o wide)"))
     count = placement.nodes - placement.feasible
     some = f"{count} of {counted(placement.nodes, 'node')} {'does' if count == 1 else 'do'} not fit"
