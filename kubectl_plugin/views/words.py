@@ -148,6 +148,11 @@ def wrong_words(wrong: int, all_words: str) -> str:
     return f"{wrong} of {all_words} {has} something wrong." if wrong else f"Nothing is wrong with {all_words}."
 
 
+def none_fit(nodes: int) -> str:
+    """``0 of 12 nodes fit``."""
+    return f"0 of {counted(nodes, 'node')} {'fits' if nodes == 1 else 'fit'}"
+
+
 def quoted(name: str) -> str:
     """A name in double quotes."""
     return f'"{name}"'

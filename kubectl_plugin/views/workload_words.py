@@ -23,7 +23,7 @@ from kubectl_plugin.views.node.pressure import near_limit_words
 from kubectl_plugin.views.pod.admission_words import creation_remedy, refusal_remedy
 from kubectl_plugin.views.pod.ending import kept_words
 from kubectl_plugin.views.pod.health_words import repeated_sentences, why_words
-from kubectl_plugin.views.words import ago, bounded, clock, counted, cut, lasting, when_words
+from kubectl_plugin.views.words import ago, bounded, clock, counted, cut, lasting, none_fit, when_words
 from podrules.api.model.instant import instant
 from podrules.api.refusals import RefusedFor, refuser
 from podrules.ending.pod_state import PodState
@@ -44,6 +44,8 @@ _STUCK: Final = {
 }
 """What happens to the object of a pod that is being deleted on a node that does not answer."""
 _MAX_REASONS: Final = 2
+_NONE_OF: Final = r"0/(\d{1,9}) nodes are available"
+"""The beginning of the scheduler's message about a pod that fits nowhere; the page of the pod has the rest."""
 _DECIDES: Final = {
     RefusedFor.QUOTA_EXCEEDED: "resourcequotas",
     RefusedFor.QUOTA_UNSPECIFIED: "resourcequotas",
@@ -300,9 +302,8 @@ def _why(pod: WorkloadPod, now: datetime | None) -> str:
             )
         case PodState.PENDING:
             gate = "a scheduling gate holds it"
-            # The rest is about preemption.
-            said = cut(pod.unschedulable.partition(". ")[0]).rstrip(".")
-            none = f"no node fits ({said})" if said else "no node fits"
+            count = re.match(_NONE_OF, pod.unschedulable)
+            none = none_fit(int(count[1])) if count else "no node fits"
             return {"Unschedulable": none, "SchedulingGated": gate}.get(pod.waits_for, "it has no node yet")
         case PodState.UNREACHABLE:
             return "unknown whether it runs"

@@ -42,9 +42,9 @@ def collecting_node(report: PodReport) -> NodeFacts | None:
     return node if node is not None and _reach(node) is Reach.BACK_NOT_READY else None
 
 
-def quiet_words(node: NodeFacts, now: datetime | None) -> str:
-    """``node-c3 is silent since 03:02:56 UTC``."""
-    when = node.reach.since if node.reach is not None else None
+def quiet_words(node: NodeFacts, now: datetime | None, *, since_when: bool = True) -> str:
+    """``node-c3 is silent since 03:02:56 UTC``; without the time where the verdict has it."""
+    when = node.reach.since if node.reach is not None and since_when else None
     lead = " (last heartbeat {})" if _reach(node) is Reach.GONE else " since {}"
     since = lead.format(clock(when, now)) if when is not None else ""
     return f"{node.name} {_STATES[_reach(node)].format(since=since)}"
@@ -98,7 +98,7 @@ def quiet_stop_lines(report: PodReport, node: NodeFacts, now: datetime | None) -
         after = " or after" if report.ending.deletion_time_unknown else ""
         shorter = "; a second delete may shorten that, never lengthen it" if grace else ""
         yield f"marked for deletion at {clock(deleted_at, now)}{after}, with {grace} s{shorter}"
-    yield f"unknown when: only its kubelet stops processes, and {quiet_words(node, now)}"
+    yield f"unknown when: only its kubelet stops processes, and {quiet_words(node, now, since_when=False)}"
     if deleted_at is None and grace == 0:
         yield "a delete removes the object at once, and stops no process"
     if report.owner.guarantee is Guarantee.KUBELET_OWNED:
@@ -110,9 +110,9 @@ def quiet_stop_lines(report: PodReport, node: NodeFacts, now: datetime | None) -
         yield f"once {node.name} answers again its kubelet stops it{asked}: {grace} s from then"
 
 
-def force_first(node: NodeFacts, now: datetime | None) -> str:
+def force_first(node: NodeFacts) -> str:
     """What to do before a force deletion."""
-    return f"{quiet_words(node, now)}; make sure that the machine is off first"
+    return f"{quiet_words(node, None, since_when=False)}; make sure that the machine is off first"
 
 
 def force_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Iterator[str]:

@@ -263,7 +263,7 @@ def _force_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iter
         top = f"{report.owners[-1].kind} {report.owners[-1].name}" if report.owners else f"{owner.kind} {owner.name}"
         risk = owner_risk_briefly(owner.guarantee, top)
     if safety is ForceSafety.NOT_SAFE_YET and quiet is not None:
-        yield f"{lead}{force_first(quiet, now)}"
+        yield f"{lead}{force_first(quiet)}"
         may_remove = report.owner.guarantee is Guarantee.AT_MOST_ONE and not report.only_member
         if may_remove and not _reach(report).reach.declared:
             yield "or remove it in the application first, if its other members are a majority"

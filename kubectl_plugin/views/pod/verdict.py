@@ -43,7 +43,7 @@ from kubectl_plugin.views.pod.volume_words import (
 from kubectl_plugin.views.scheduling.budget_words import ends_words, remedy_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, preemptor_words, room_words
-from kubectl_plugin.views.words import counted, for_words, in_units, listed, quoted, resource_amount
+from kubectl_plugin.views.words import counted, for_words, in_units, listed, none_fit, quoted, resource_amount
 from podrules.api.model.instant import instant
 from podrules.api.model.pod import PodQOSClass
 from podrules.ending.attachment import MoveStep
@@ -257,8 +257,11 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
         nominated = placement.nominated
         if nominated is None or not nominated.victims:
-            fit = f"0 of {counted(placement.nodes, 'node')} {'fits' if placement.nodes == 1 else 'fit'}"
-            said = (f"{waiting}: {fit}.", *_why_and_room(placement), *autoscaler_words(report, now))
+            said = (
+                f"{waiting}: {none_fit(placement.nodes)}.",
+                *_why_and_room(placement),
+                *autoscaler_words(report, now),
+            )
             return _trouble(VerdictCode.UNSCHEDULABLE, *said)
         first, *more = awaited_words(nominated, now)
         if nominated.under_way:
@@ -376,8 +379,13 @@ def _ended(report: PodReport, status: PodStatusReport, now: datetime | None) -> 
 
 def _running(report: PodReport, status: PodStatusReport) -> Iterator[Verdict]:
     """What the rules mean for a pod on a node that answers, in the order of the sentences."""
-    best_effort = report.qos.qos_class is PodQOSClass.BEST_EFFORT
-    yield (_notice if best_effort else _fine)(VerdictCode.RUNNING, _standing(report))
+    match report.qos.qos_class:
+        case PodQOSClass.BEST_EFFORT:
+            yield _notice(VerdictCode.RUNNING, _standing(report))
+        case PodQOSClass.GUARANTEED:
+            yield _fine(VerdictCode.RUNNING, _standing(report))
+        case PodQOSClass.BURSTABLE if _is_node_critical(report):
+            yield _fine(VerdictCode.RUNNING, _standing(report))
     if status.resize:
         message = in_units(status.resize_message).rstrip(". ")
         resize = f"An in-place resize is not done: {status.resize}{f': {message}' if message else ''}."
@@ -398,10 +406,14 @@ def _running(report: PodReport, status: PodStatusReport) -> Iterator[Verdict]:
         yield _notice(VerdictCode.NO_GRACE_PERIOD, force)
 
 
+def _is_node_critical(report: PodReport) -> bool:
+    return any(score.rule is OOMRule.NODE_CRITICAL for entry in report.oom for score in entry.containers)
+
+
 def _standing(report: PodReport) -> str:
     """What the QoS class means for this pod, and why it does not have a better one."""
     qos = report.qos
-    if any(score.rule is OOMRule.NODE_CRITICAL for entry in report.oom for score in entry.containers):
+    if _is_node_critical(report):
         return (
             f"Node-critical: among the last to be killed and never evicted, though its class is {qos.qos_class.value}."
         )

@@ -254,7 +254,7 @@ def _rejected_table(placement: Placement, *, wide: bool) -> Table:
     some = f"{count} of {counted(placement.nodes, 'node')} {'does' if count == 1 else 'do'} not fit"
     title = some if placement.feasible else "Why no node fits"
     headings = ("nodes", "", "plugin", "reason; the nearest node") if wide else ("",) * 4
-    return Table(title if wide else f"{title}, with the nearest", headings, tuple(rows), right=frozenset({0}))
+    return Table(title if wide else f"{title} (the nearest node of each)", headings, tuple(rows), right=frozenset({0}))
 
 
 def rejected_phrases(group: RejectedGroup) -> Iterator[str]:
