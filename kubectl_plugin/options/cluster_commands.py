@@ -45,7 +45,7 @@ examples:
 exit codes: as for explain
 """
 _PARTITIONS: Final = """\
-Lists nodes that do not answer, the worst first: since when, what Kubernetes does
+Lists silent nodes, the worst first: since when, what Kubernetes does
 automatically and when, the pods on them (NodeDown, whatever their status says),
 what each node blocks, and what to do. Changes nothing.
 

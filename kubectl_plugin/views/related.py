@@ -188,9 +188,9 @@ def _silent_holders(report: ClaimReport) -> Sequence[RelatedPod]:
 def _held_on_silent(silent: Sequence[RelatedPod], waiting: Sequence[RelatedPod]) -> Iterator[str]:
     """No kubelet unmounts the volume: pods elsewhere wait until the node is fenced."""
     nodes = listed(sorted({pod.node for pod in silent}), most=_SHOWN)
-    hold, does = ("holds", "does") if len(silent) == 1 else ("hold", "do")
+    hold, are = ("holds", "is") if len(silent) == 1 else ("hold", "are")
     lead = f"Its volume is attached to one node at a time, and {_pods(silent)} {hold} it on {nodes}"
-    yield f"{lead}, which {does} not answer: {_pods(waiting)} wait{'s' if len(waiting) == 1 else ''} for ever."
+    yield f"{lead}, which {are} silent: {_pods(waiting)} wait{'s' if len(waiting) == 1 else ''} for ever."
     yield f"Make sure that the machine of {nodes} is off, then fence {nodes}."
 
 
@@ -284,7 +284,7 @@ def _broken(report: BudgetReport) -> Iterator[str]:
     found, silent = report.standing, [pod for pod in report.pods if pod.reach is not None and not pod.ready]
     if silent:
         nodes = sorted({pod.node for pod in silent})
-        yield f"{listed(nodes, most=_SHOWN)} {'does' if len(nodes) == 1 else 'do'} not answer: {_pods(silent)}."
+        yield f"{listed(nodes, most=_SHOWN)} {'is' if len(nodes) == 1 else 'are'} silent: {_pods(silent)}."
     if found is not None and found.missing:
         is_not = "is" if found.missing == 1 else "are"
         wanted = counted(found.pods + found.missing, "pod")

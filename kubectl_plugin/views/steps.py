@@ -95,7 +95,7 @@ _WORDS: Final[dict[StepKind, Callable[[StepEvent], str]]] = {
         f"its grace period is over, and the kubelet of {step.detail} has not confirmed that it stopped"
     ),
     StepKind.NODE_SILENT: lambda step: (
-        f"{step.detail} does not answer: {step.subject} stays Terminating, and it is not confirmed that it stopped"
+        f"{step.detail} is silent: {step.subject} stays Terminating, and it is not confirmed that it stopped"
     ),
     StepKind.REPLACED: lambda step: f"a new {step.subject} exists, uid {step.detail}",
     StepKind.GONE: lambda step: f"{step.subject} is gone",

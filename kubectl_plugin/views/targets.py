@@ -278,6 +278,8 @@ def _pod(report: PodReport, status: PodStatusReport, now: datetime | None) -> _R
     elif state is PodState.FAILED and reason:
         why = f"{reason}: {why}"
     cause = RISK_WORDS[_RISKS[said.code]] if said.code in _RISKS else reason or word
+    if said.code is VerdictCode.TERMINATING:
+        cause = RISK_WORDS[PodRisk.KEPT] if report.ending.holders and not report.ending.processes else "Terminating"
     stuck = deleted and reach is not None and reach.reach.quiet and state is PodState.TERMINATING
     if (stuck or state is PodState.UNREACHABLE) and reach is not None:
         lasts = f" for {lasting(now - reach.since)}" if now is not None and reach.since is not None else ""

@@ -182,27 +182,21 @@ def now_words(now: datetime, source: str, later: datetime | None = None) -> str:
     return f"{taken}, the newest time in {file}."
 
 
-def duration(span: timedelta) -> str:
-    """``45s``, ``6m``, ``3h12m``, ``9d``: as kubectl prints ages."""
+def lasting(span: timedelta) -> str:
+    """``45 s``, ``6 min``, ``3 h``, ``9 d``, rounded down."""
     seconds = max(0, int(span.total_seconds()))
     if seconds < 120:
-        return f"{seconds}s"
+        return f"{seconds} s"
     minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
     if minutes < 180:
-        return f"{minutes}m"
-    return f"{hours}h" if hours < 48 else f"{days}d"
+        return f"{minutes} min"
+    return f"{hours} h" if hours < 48 else f"{days} d"
 
 
 def ago(stamp: str | None, now: datetime | None) -> str | None:
     """How long ago that was; None if either time is unknown."""
     when = instant(stamp)
-    return None if when is None or now is None else duration(now - when)
-
-
-def lasting(span: timedelta) -> str:
-    """A time in a sentence: ``45 s``, ``3 min``, ``12 h``, ``9 d``."""
-    text = duration(span)
-    return f"{text[:-1]} {'min' if text[-1] == 'm' else text[-1]}"
+    return None if when is None or now is None else lasting(now - when)
 
 
 def when_words(stamp: str | None, now: datetime | None) -> str:

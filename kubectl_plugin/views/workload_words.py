@@ -376,7 +376,7 @@ def rollout_verdicts(
 
 
 def schedule_verdict(schedule: Schedule, now: datetime | None) -> Verdict:
-    """``Scheduled */5 * * * *: the last Job was due 3m ago, 1 Job runs.``."""
+    """``Scheduled */5 * * * *: the last Job was due 3 min ago, 1 Job runs.``."""
     last = "it has made no Job yet"
     if schedule.last is not None:
         when = ago(schedule.last, now)

@@ -291,7 +291,7 @@ def asked_words(report: ClusterReport) -> str:
 
 
 def restart_words(pod: PodEntry, at: datetime | None) -> str:
-    """``3 (5m ago)``, as kubectl prints it."""
+    """``3 (5 min ago)``, in the form of kubectl."""
     since = ago(pod.last_restart, at)
     return f"{pod.restarts} ({since} ago)" if pod.restarts and since else str(pod.restarts)
 

@@ -159,7 +159,7 @@ def _lost_node(report: EndReport) -> str:
     """Why no kubelet reports the pod; empty if its node may answer."""
     if MissingEvidence.NODE_REMOVED in report.end.lost:
         return f"The Node object of {report.node} is gone"
-    return f"{report.node} does not answer" if report.silent else ""
+    return f"{report.node} is silent" if report.silent else ""
 
 
 def _capital(text: str) -> str:
@@ -308,7 +308,7 @@ def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
     forced = not report.exists and Cause.FORCE_DELETED in leading_causes(report)
     stopped, where = instant(report.end.stopped), report.node or "its node"
     if report.silent and report.end.of is EndOf.POD and report.exists:
-        yield f"{report.node} does not answer: unknown whether its processes have ended; they may still run"
+        yield f"{report.node} is silent: unknown whether its processes have ended; they may still run"
     elif forced and stopped is not None:
         yield f"the kubelet of {where} began to stop its containers at {clock(stopped, now)}"
     if report.is_surplus and report.owner is not None:

@@ -238,7 +238,7 @@ def _unfence_verdict(report: FenceReport, now: datetime | None) -> Iterator[str]
         case FenceState.BACK:
             yield f"{lead}It answers again, and is declared out of service{when}."
         case FenceState.FENCED:
-            yield f"{lead}It is declared out of service{when}, and still does not answer."
+            yield f"{lead}It is declared out of service{when}, and still silent."
             if report.left.pods:
                 count = counted(len(report.left.pods), "pod")
                 yield f"Garbage collection would leave {count} Terminating that it removes now."

@@ -128,7 +128,7 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
     name = counted(len(nodes), "node") if more else nodes[0].name
     match mark:
         case NodeMark.SILENT:
-            return f"{name} {'do' if more else 'does'} not answer.", "It is unknown what still runs there."
+            return f"{name} {'are' if more else 'is'} silent.", "It is unknown what still runs there."
         case NodeMark.NOT_READY:
             said = dict.fromkeys(cut(node.unready_message).rstrip(".") for node in nodes if node.unready_message)
             says = f" The kubelet says: {listed(list(said), _MAX_NAMED)}." if said else ""

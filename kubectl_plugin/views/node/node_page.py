@@ -27,7 +27,7 @@ from kubectl_plugin.views.node.pressure import (
 )
 from kubectl_plugin.views.pod.safety_words import off_sentences, reach_words
 from kubectl_plugin.views.scheduling.scheduler_plugins import nominated_pods_words
-from kubectl_plugin.views.words import amount, amounts, clock, counted, cut, duration, listed, memory, when_words
+from kubectl_plugin.views.words import amount, amounts, clock, counted, cut, lasting, listed, memory, when_words
 from kubectl_plugin.views.workload_words import NODE_DOWN, node_word
 from podrules.api.model.instant import instant
 from podrules.api.model.quantity import Quantity
@@ -321,4 +321,4 @@ def signal_amount(text: str, signal: Signal) -> str:
 
 def time_words(seconds: float) -> str:
     """A grace period as text."""
-    return duration(timedelta(seconds=seconds))
+    return lasting(timedelta(seconds=seconds))

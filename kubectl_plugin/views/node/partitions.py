@@ -27,7 +27,7 @@ from kubectl_plugin.views.pod.safety_words import (
     unfenced_from,
 )
 from kubectl_plugin.views.pod.volume_words import detach_overdue
-from kubectl_plugin.views.words import clock, counted, cut, duration, listed
+from kubectl_plugin.views.words import clock, counted, cut, lasting, listed
 from podrules.api.model.instant import later
 from podrules.ending.attachment import FORCE_DETACH_AFTER
 from podrules.ending.deleted_pod import PATIENCE
@@ -110,7 +110,7 @@ def _page(node: NodeDown, report: PartitionsReport, *, wide: bool) -> Page:
     now, zone = report.at, node.zone
     heartbeat = "the last one is unknown (no Lease in kube-node-lease)"
     if node.renewed is not None:
-        ago = duration(now - node.renewed)
+        ago = lasting(now - node.renewed)
         heartbeat = f"the last one {clock(node.renewed, now)}, {ago} ago (Lease in kube-node-lease)"
     zone_lines = []
     if zone.state is not ZoneState.NORMAL or zone.cluster_down:
@@ -387,7 +387,7 @@ def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bo
     own = [pod for pod in node.pods if pod.risk is Risk.NODES_OWN]
     shown = [pod for pod in node.pods if nodes_own or pod.risk is not Risk.NODES_OWN]
     since = node.renewed or node.reach.since
-    age = duration(now - since) if since is not None else "?"
+    age = lasting(now - since) if since is not None else "?"
     rows = []
     for pod in shown:
         bound = "" if pod.risk in {Risk.NODES_OWN, Risk.NOT_REPLACED} else bound_words(pod.volumes, node.reach)

@@ -53,7 +53,7 @@ _OUTCOMES: Final = {
 }
 _ADD_CONFIRM: Final = "Not deleted: to delete it without grace, add --confirm"
 _NO_CONFIRMATION: Final = "Not deleted, and --confirm does not help"
-_NO_TIME = "unknown when its processes end: only the kubelet of its node stops them, and it does not answer"
+_NO_TIME = "unknown when its processes end: only the kubelet of its node stops them, and it is silent"
 
 
 def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:

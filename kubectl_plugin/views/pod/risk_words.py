@@ -11,7 +11,7 @@ from kubectl_plugin.reports.verdict import Severity, trouble_until
 from podrules.node.pressure.usage import NEAR_LIMIT_PERCENT
 
 RISK_WORDS: Final = {
-    PodRisk.NODE_DOWN: "node does not answer",
+    PodRisk.NODE_DOWN: "node is silent",
     PodRisk.UNSCHEDULABLE: "no node fits",
     PodRisk.HELD_UP: "container does not run",
     PodRisk.OOM_KILLED: "OOMKilled",
@@ -55,7 +55,7 @@ RISK_MEANINGS: Final = {
     PodRisk.UNBOUND_CLAIM: (
         "Its provisioner creates no volume, or spec.nodeName bypasses the scheduler: the pod's page says which."
     ),
-    PodRisk.VOLUME_HELD: "A node that does not answer has one of its volumes. The pod's page says what helps.",
+    PodRisk.VOLUME_HELD: "A silent node has one of its volumes. The pod's page says what helps.",
     PodRisk.NEVER_STARTED: "A node is chosen, and the containers do not start by themselves.",
     PodRisk.NO_SCHEDULER: "Pending for 5 min or more without a PodScheduled condition: see spec.schedulerName.",
     PodRisk.DISRUPTED: "Condition DisruptionTarget is True: an eviction or preemption is under way.",

@@ -10,7 +10,7 @@ from kubectl_plugin.render.page import Row, Section
 from kubectl_plugin.reports.steps import Stakes
 from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.node.node_words import PROVIDER
-from kubectl_plugin.views.words import clock, duration, listed, quoted
+from kubectl_plugin.views.words import clock, lasting, listed, quoted
 from podrules.ending.attachment import detached_after
 from podrules.ending.deleted_pod import JOB_TRACKING, StopPlan
 from podrules.ending.volumes import REMOVED_SINCE, SecondWriters, WriterGuard, WriterLock
@@ -244,12 +244,12 @@ def off_sentences(node: NodeReach | None) -> tuple[str, ...]:
 
 
 def reach_words(node: NodeReach, renewed: datetime | None, now: datetime | None) -> str:
-    """``node-c3 is silent since 03:02:56 UTC; last heartbeat 03:02:04 UTC, 8m ago``."""
+    """``node-c3 is silent since 03:02:56 UTC; last heartbeat 03:02:04 UTC, 8 min ago``."""
     since = f" since {clock(node.since, now)}" if node.since is not None else ""
     text = _REACHES[node.reach].format(name=node.name, since=since)
     if renewed is None:
         return text
-    ago = f", {duration(now - renewed)} ago" if now is not None else ""
+    ago = f", {lasting(now - renewed)} ago" if now is not None else ""
     return f"{text}; last heartbeat {clock(renewed, now)}{ago}"
 
 

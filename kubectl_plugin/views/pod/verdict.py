@@ -285,11 +285,11 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
         sentences = [f"{waiting}, not yet bound: {fit}."]
         if placement.silent:
             # The scheduler may choose them, but no container starts there.
-            which, do = "which score highest", "do"
+            which, are = "which score highest", "are"
             if len(placement.silent) == 1:
-                do, several = "does", len(placement.best) > 1
+                are, several = "is", len(placement.best) > 1
                 which = "one of those that score highest" if several else "which scores highest"
-            sentences.append(f"{listed(placement.silent, most=3)}, {which}, {do} not answer: nothing starts there.")
+            sentences.append(f"{listed(placement.silent, most=3)}, {which}, {are} silent: nothing starts there.")
         return _notice(VerdictCode.NOT_YET_BOUND, *sentences)
     if status.unschedulable:
         said = (f"{waiting}: no node fits.", f"kube-scheduler: {status.unschedulable}")

@@ -335,11 +335,11 @@ _MINUTES: Final = int(FORCE_DETACH_AFTER.total_seconds() // 60)
 _WAITS: Final = {
     WaitsFor.USER: "no client has deleted {holders} on {node}",
     WaitsFor.KUBELET: "the kubelet of {node} has to stop {holders}",
-    WaitsFor.SILENT_KUBELET: "{holders}{deleted} on {node}, which does not answer: this waits forever",
+    WaitsFor.SILENT_KUBELET: "{holders}{deleted} on silent {node}: this waits for ever",
     WaitsFor.POD_GC: (
         "{holders}{deleted} on {node}: garbage collection removes the object, without confirmation that processes ended"
     ),
-    WaitsFor.FORCE_DETACH: f"{{node}} does not answer: detached by force {_MINUTES} min after the pod object is gone",
+    WaitsFor.FORCE_DETACH: f"{{node}} is silent: detached by force {_MINUTES} min after the pod object is gone",
     WaitsFor.DRIVER: "its driver has to {verb} it at {node}",
     WaitsFor.CONTROLLER: "the attach/detach controller has to {verb} it at {node}",
     WaitsFor.OWN_KUBELET: "the kubelet of {node} has to mount it and start the containers",
@@ -349,7 +349,7 @@ _VERBS: Final = {MoveStep.DETACH: "detach", MoveStep.ATTACH: "attach"}
 
 
 def moving_section(positions: Iterable[VolumePosition], now: datetime | None) -> Section:
-    """``data  1 of 4, stop: db-1 on node-c3, which does not answer …``."""
+    """``data  1 of 4, stop: db-1 on silent node-c3 …``."""
     rows = [
         Row((entry.volume, f"step {_STEPS.index(entry.step) + 1} of 4, {waiting_words(entry, now)}"))
         for entry in positions
@@ -374,14 +374,14 @@ def advice_words(entry: VolumePosition) -> str:
 
 
 def waiting_words(entry: VolumePosition, now: datetime | None) -> str:
-    """``detach: node-c3 does not answer: …, since 03:12:04 UTC``."""
+    """``detach: node-c3 is silent: …, since 03:12:04 UTC``."""
     text = _WAITS[entry.waits_for]
     if entry.step is MoveStep.DETACH and entry.waits_for is WaitsFor.KUBELET:
         text = _UNMOUNT
     elif entry.step is MoveStep.DETACH and entry.waits_for is not WaitsFor.FORCE_DETACH and entry.reach.quiet:
-        text += ", which does not answer"
+        text += ", which is silent"
     if entry.forced_by is not None and now is not None and now - entry.forced_by > PATIENCE:
-        text = f"{{node}} does not answer; it {detach_overdue(entry.forced_by, now)}"
+        text = f"{{node}} is silent; it {detach_overdue(entry.forced_by, now)}"
     if late := overdue_words(entry.collected_by, now):
         text = f"{{holders}}{{deleted}} on {{node}}: {late[:1].lower()}{late[1:]}"
     at = clock(entry.since, now) if entry.since is not None else ""

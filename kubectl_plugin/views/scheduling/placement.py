@@ -198,7 +198,7 @@ def named_words(named: NamedNode) -> str:
         case NamedFate.WAITS:
             return f"{lead}: the kubelet there starts no container without its claims"
         case NamedFate.SILENT:
-            return f"{lead}, which does not answer: the pod stays Pending until it does"
+            return f"{lead}, which is silent: the pod stays Pending until it answers"
     return f"{lead}, and there is no such node: pod garbage collection deletes it"
 
 
