@@ -76,9 +76,10 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
         if well and not report.preemptors.found:
             next_commands = []
         next_commands.append(qos("explain pod/{}", report.name, namespace=report.namespace, options="-o wide"))
+    said = judged.sentences if wide else tuple(without_counts(judged.sentences, report.placement))
     return Page(
         title=f"pod/{report.name}{namespace}{place}",
-        verdict=(*without_counts(judged.sentences, report.placement), *((_IF_ACCEPTED,) if report.refused else ())),
+        verdict=(*said, *((_IF_ACCEPTED,) if report.refused else ())),
         severity=judged.severity,
         parts=(*placed_first, *sections, *placed_last),
         next_commands=tuple(next_commands),

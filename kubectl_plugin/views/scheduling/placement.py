@@ -234,10 +234,10 @@ def _rejected_table(placement: Placement, *, wide: bool) -> Table:
         reason = ", ".join(group.reasons)
         nearest = group.nodes[0] if group.nodes else None
         if nearest is not None:
-            words = fact_words(nearest)
+            words = fact_words(nearest) or rejection_words(group, one=True)
             silent = f"; {_silent_words(group.silent)}" if 0 < len(group.silent) < group.count else ""
             lead = f"{reason}: " if wide or group.plugin not in PLUGIN_PHRASES else ""
-            reason = f"{lead}{nearest.node}{f' {words}' if words else ''}{silent}"
+            reason = f"{lead}{nearest.node} {words}{silent}"
         share = bar(group.count, placement.nodes, width=min(placement.nodes, 20))
         rows.append((str(group.count), share, group.plugin if wide else short_reason(group), reason))
         if wide and group.remedy is not None:
