@@ -254,9 +254,9 @@ def test_F8_post_mortem_of_a_node_that_went_silent(plane: ControlPlane, kubelets
     lose(plane, kubelets["node-1"])
     wait_for(lambda: is_terminating(plane, "db-0"), "db-0 is marked for deletion")
     seen = scene("partitions", 0, "partitions")
-    assert "node/node-1 Silent since" in seen
-    assert "StatefulSet db makes no other db-0 before it is gone" in seen
-    assert "its volume db-disk stays attached here" in seen
+    assert "node/node-1 x Silent for" in seen
+    assert "StatefulSet can neither replace it, scale nor roll out" in seen
+    assert "volume db-disk stays attached" in seen
     node = qos.nodes()["node-1"]
     assert (node["reach"]["reach"], node["ready"], node["zone"]["state"]) == ("Silent", "Unknown", "FullDisruption")
     assert [(pod["name"], pod["risk"], bool(pod["deleted"])) for pod in node["pods"]] == [

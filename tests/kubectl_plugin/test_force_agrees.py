@@ -114,7 +114,7 @@ def test_F1_three_commands_agree_on_replaced_pod() -> None:
     for name, pod in lost.items():
         another = f"ReplicaSet {pod['owner']['name']} has another instead"
         still = f"{another}, and this one may still run"
-        assert still in listed
+        assert f"{pod['namespace']}/{name} ReplicaSet has another; this one may still run" in listed
         words = f"pod/{name}", "-n", pod["namespace"], "--demo"
         deletion = said("delete", *words, "--grace-period=0")
         check_texts(deletion, (f"so its processes may still run, and {another}.", f"Owner {still}"))

@@ -86,8 +86,8 @@ BOUND: Final = "the next pod stays Pending: volume data (local, ReadWriteOnce) i
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("partitions",), f"neither scales nor rolls out; {BOUND}"),
-        (("fence", "node/node-a"), f"neither scales nor rolls out; {BOUND}"),
+        (("partitions",), f"can neither replace it, scale nor roll out; {BOUND}"),
+        (("fence", "node/node-a"), f"can neither replace it, scale nor roll out; {BOUND}"),
         (("delete", "pod/pet-2", "--grace-period=0"), f"so its processes may still run, and {BOUND}."),
         (("explain", "pod/pet-2"), BOUND),
     ],
@@ -98,7 +98,7 @@ def test_F5_next_pod_waits_for_the_node_of_a_local_volume(tmp_path: Path, words:
     check_texts(page, text, ("both would write", "may start a second"))
     if words[0] in {"partitions", "fence"}:
         first = "default/pet-2: the next one stays Pending until node-a is back, or the claim is deleted"
-        assert f"{first} and its data with it" in page.partition("NodeDown")[0]
+        assert f"{first} and its data with it" in page.partition("what depends on it")[0]
 
 
 def test_F5_host_path_differs_on_another_node(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_P2_running_pod_neither_preempts_nor_is_preempted(tmp_path: Path) -> Non
     text = without_preemption(tmp_path, "explain", "pod/low-a")
     check_texts(text, f"preempts none: {DISABLED}", "preempts lower pods")
     text = without_preemption(tmp_path, "explain", "pod/low-a", "--timeline")
-    assert "preempt every profile of the scheduler disables DefaultPreemption" in text
+    assert "preempt: every profile of the scheduler disables DefaultPreemption" in text
 
 
 def test_P2_report_shows_it_for_every_class(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_F5_everything_answers(tmp_path: Path) -> None:
     nodes = [entry for entry in demo_objects() if entry["kind"] == "Node" and entry["metadata"]["name"] != "node-c3"]
     file = write_cluster(tmp_path / "nodes.json", nodes)
     ran = run("partitions", "--snapshot", file)
-    assert (ran.code, ran.out.splitlines()[:2]) == (0, ["11 nodes", "All nodes answer."])
+    assert (ran.code, ran.out.splitlines()[:2]) == (0, ["11 nodes", "ok All nodes answer."])
 
 
 def _ready(objects: Sequence[Any], name: str) -> Any:
@@ -118,10 +118,11 @@ def test_F5_unready_node_is_named_beside_silent_node(
         _ready(objects, name).update(status="False", reason="KubeletNotReady")
     file = write_cluster(tmp_path / "nodes.json", objects)
     listed = said("partitions", "--snapshot", file)
+    assert listed.startswith(f"{len(unready) + 1} nodes x node-c3")
     assert [listed.index(page) for page in pages] == sorted(listed.index(page) for page in pages)
-    check_texts(listed, (f"{pages[-1]} {text}", f"kubectl qos node {unready[0]}"))
+    check_texts(listed, (f"{pages[-1]} x {text}", f"kubectl qos node {unready[0]}"))
     verdict = data("partitions", "--snapshot", file)["verdict"]
-    assert verdict["text"].startswith("node-c3: Silent since ")
+    assert verdict["text"].startswith("node-c3: Silent for 8 min: ")
     assert verdict["text"].endswith(f" {text}")
     assert (verdict["code"], verdict["severity"]) == ("NodesLost", "trouble")
     wide = said("partitions", "--snapshot", file, "-o", "wide")
@@ -186,7 +187,7 @@ def test_F6_fenced_node_shows_removed_and_remaining_pods(tmp_path: Path) -> None
     assert "5 pods depend on it. 4 pods are removed, and volumes are detached" in listed
     assert "shop/db-1 stays, because the taint is tolerated: delete it with grace, and pod garbage collection" in listed
     none = "Force delete none of the 9 pods is safe: garbage collection removes what is deleted there, with grace too"
-    assert f"{none} Heartbeat" in listed
+    assert f"{none} By itself" in listed
     asked = run("fence", "node/node-c3", *target)
     assert asked.code == 10
     text = " ".join(asked.out.split())
@@ -218,9 +219,9 @@ def test_F6_pods_with_finalizers_remain(tmp_path: Path) -> None:
     check_texts(text, ("marks for deletion, but finalizers keep them: shop/db-1", "4 pods:"))
     find(objects, "Node/node-c3")["metadata"]["name"] = "node-c9"
     listed = said("partitions", *_snapshot(tmp_path, objects))
-    assert "8 pods removed by pod garbage collection" in listed
+    assert "within 80 s garbage collection removes 8 pods, not their processes" in listed
     assert "1 pod marked for deletion and not removed: finalizers keep the object" in listed
-    assert "Force delete none of the 9 pods is safe until you know that the machine is off Heartbeat" in listed
+    assert "Force delete none of the 9 pods is safe until you know that the machine is off By itself" in listed
 
 
 def test_F5_overdue_steps_are_not_shown_as_future(tmp_path: Path) -> None:
@@ -229,8 +230,9 @@ def test_F5_overdue_steps_are_not_shown_as_future(tmp_path: Path) -> None:
     del find(objects, "Pod/db-1")["metadata"]["deletionTimestamp"]
     target = _snapshot(tmp_path, objects)
     listed = said("partitions", *target)
-    assert "03:08:50 UTC Ready should have become Unknown" in listed
-    assert "1 pod should have been marked for deletion: the toleration is over; it is due" in listed
+    assert "03:08:00 heartbeat > 03:08:50 should be Unknown (--node-monitor-grace-period), should be tainted" in listed
+    assert "03:07:56 1 should be deleted (toleration over), 4 deleted > never ends" in listed
+    assert listed.count("late check kube-controller-manager") == 2
     assert " not the others: node-b1 may still come back not safe yet: data/broker-1, " in listed
     timeline = said("explain", "pod/db-1", "-n", "shop", "--timeline=node-lost", *target)
     assert "Last heartbeat 03:02:04 UTC: deletion due since 03:07:56 UTC," in timeline
@@ -247,7 +249,7 @@ def test_F6_returning_node_is_not_fenced(tmp_path: Path) -> None:
     assert "Coming back, Ready is still Unknown: 5 pods depend on it. It answers again: its machine is on." in listed
     assert re.search(r"(?<![\w/])-\d", listed) is None  # No time is before the present.
     assert "Force delete no need to: node-c3 answers, so delete with grace no promise is broken: " in listed
-    check_texts(listed, " not safe: shop/db-1 and data/broker-2 Heartbeat", "fence node/node-c3")
+    check_texts(listed, " not safe: shop/db-1 and data/broker-2 By itself", "fence node/node-c3")
     asked = run("fence", "node/node-c3", *target)
     assert asked.code == 9
     assert "Not fenced: it answers." in asked.out

@@ -47,7 +47,7 @@ def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None,
         denied.append(Prose((f"{access.verb} {access.resource}{named}", Hint(check, " (", ")"))))
     parts: list[Section | Table] = [Section("You may not", tuple(denied))]
     if report.node is not None and now is not None:
-        parts.append(pods_table(report.node, now, priorities=True, nodes_own=False))
+        parts.append(pods_table(report.node, priorities=True, nodes_own=False))
         # A user who confirms that the machine is off needs no answer to that.
         parts += [] if fenced else [force_section(report.node)]
         title = "Under way" if report.state is FenceState.FENCED else "Changes"

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain, groupby
-from math import ceil
+from operator import itemgetter
 
 from msgspec.structs import replace
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.reports.node.node_report import NOT_READY, PartitionsReport, node_standing
-from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
+from kubectl_plugin.reports.verdict import (
+    Severity,
+    Verdict,
+    VerdictCode,
+    joined_verdict,
+    lacking,
+    trouble_until,
+)
 from kubectl_plugin.views.caveats import assumed_words, versions_section
 from kubectl_plugin.views.node.node_words import remedies
 from kubectl_plugin.views.pod.pod_page import unread_section
@@ -23,7 +31,6 @@ from kubectl_plugin.views.pod.safety_words import (
     guarded,
     holder_words,
     off_sentences,
-    ordinal_words,
     unfenced_from,
 )
 from kubectl_plugin.views.pod.volume_words import detach_overdue
@@ -31,17 +38,18 @@ from kubectl_plugin.views.words import clock, counted, cut, lasting, listed
 from podrules.api.model.instant import later
 from podrules.ending.attachment import FORCE_DETACH_AFTER
 from podrules.ending.deleted_pod import PATIENCE
-from podrules.node.lost_node import UNREACHABLE, ZoneState, collected_within
+from podrules.node.lost_node import ZoneState, collected_within
 from podrules.node.reachability import Reach
 from podrules.silent_node.forcing import lets_second_writer
 from podrules.silent_node.partitions import Block, BlockKind, HeldAttachment, NodeDown, PodDown, Risk
-from podrules.workload.safety import REPLACED_RISK, ForceSafety
+from podrules.workload.safety import ForceSafety
 
-_HEADINGS = ("NodeDown", "pod", "what depends on it")
-_WITH_PRIORITIES = ("NodeDown", "pod", "priority", "what depends on it")
+_HEADINGS = ("pod", "what depends on it")
+_WITH_PRIORITIES = ("pod", "priority", "what depends on it")
+_SEVERITIES = trouble_until(Risk.VOLUME_AWAITED)
 _MAX_BUDGETS = 6
 _MAX_UNREADY = 3
-_MAX_FORCED = 6
+_MAX_NAMED = 6
 
 
 def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
@@ -61,6 +69,10 @@ def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
     verdict = (*last.verdict, *(assumed_words(report.lacks) if report.nodes else ()))
     parts = (*last.parts, versions_section(report.version_notes), unread_section(report.unread))
     pages[-1] = replace(last, verdict=verdict, parts=parts)
+    if len(pages) > 1:
+        named = [*(node.reach.name for node in report.nodes), *(f"{name} (not Ready)" for name in report.not_ready)]
+        worst = f"{listed(named, most=_MAX_NAMED)}, the worst first."
+        pages.insert(0, Page(counted(len(named), "node"), (worst,), Severity.TROUBLE))
     return pages
 
 
@@ -107,12 +119,7 @@ def _severity(node: NodeDown) -> Severity:
 
 
 def _page(node: NodeDown, report: PartitionsReport, *, wide: bool) -> Page:
-    now, zone = report.at, node.zone
-    heartbeat = "the last one is unknown (no Lease in kube-node-lease)"
-    if node.renewed is not None:
-        ago = lasting(now - node.renewed)
-        heartbeat = f"the last one {clock(node.renewed, now)}, {ago} ago (Lease in kube-node-lease)"
-    zone_lines = []
+    zone, zone_lines = node.zone, []
     if zone.state is not ZoneState.NORMAL or zone.cluster_down:
         nodes = counted(zone.nodes, "node")
         zone_lines.append(f"{zone.zone or 'the cluster'}: {zone.not_ready} of {nodes} not Ready ({zone.state.value})")
@@ -124,16 +131,15 @@ def _page(node: NodeDown, report: PartitionsReport, *, wide: bool) -> Page:
             )
     sections = (
         force_section(node),
-        Section("Heartbeat", (heartbeat,)),
         Section("Zone", tuple(zone_lines)),
-        Section("By itself", tuple(by_itself(node, now))),
+        Section("By itself", tuple(by_itself(node, report.at))),
         *((budgets_section(node),) if wide else ()),
     )
     return Page(
         title=f"node/{node.reach.name}",
         verdict=tuple(_verdict(node, report)),
         severity=_severity(node),
-        parts=(pods_table(node, now, priorities=wide, nodes_own=wide), *sections),
+        parts=(pods_table(node, priorities=wide, nodes_own=wide), *sections),
         next_commands=tuple(_next_commands(node)),
     )
 
@@ -143,7 +149,7 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
     if any(one.resource == "pods" for one in report.lacks):
         yield f"{_state(node, now)}: which pods depend on it is unknown."
         return
-    lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
+    lost = _lost(node)
     them, their, they = ("it", "its", "It") if len(lost or node.pods) == 1 else ("them", "their", "They")
     waiting = tuple(waiting_words((node,)))
     depend = (
@@ -183,6 +189,11 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
         case _:
             yield "It is unknown what still runs there. Find out whether the machine is off."
     yield from detaching_words(node, now) if node.reach.reach.quiet else ()
+
+
+def _lost(node: NodeDown) -> Sequence[PodDown]:
+    """The pods that do not belong to the node itself."""
+    return [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
 
 
 def waiting_words(nodes: Sequence[NodeDown]) -> Iterator[str]:
@@ -240,7 +251,7 @@ def _name(pod: PodDown) -> str:
 
 
 def _names(pods: Iterable[str]) -> str:
-    return listed(tuple(pods), most=_MAX_FORCED)
+    return listed(tuple(pods), most=_MAX_NAMED)
 
 
 def _state(node: NodeDown, now: datetime) -> str:
@@ -249,56 +260,49 @@ def _state(node: NodeDown, now: datetime) -> str:
             since = f" since {clock(node.out_of_service_at, now)}" if node.out_of_service_at else ""
             return f"Declared out of service{since}"
         case Reach.MISSED_HEARTBEATS:
-            return "No heartbeats, not yet considered lost"
+            lasts = f" for {lasting(now - node.renewed)}" if node.renewed else ""
+            return f"No heartbeats{lasts}, not yet considered lost"
         case Reach.RETURNING:
             return "Coming back, Ready is still Unknown"
         case Reach.GONE:
             return "Gone since an unknown time (no Node object)"
-    since = f" since {clock(node.reach.since, now)}" if node.reach.since else ""
-    return f"Silent{since}"
+    silent = node.reach.since or node.renewed
+    return f"Silent for {lasting(now - silent)}" if silent else "Silent"
 
 
 def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
-    """What Kubernetes did and will do by itself, and when."""
-    # When pods were marked for deletion, and when others will be.
-    events = [*_node_events(node, now)]
-    deleted = sorted(pod.deleted for pod in node.pods if pod.deleted is not None)
-    for _, group in groupby(deleted, key=lambda moment: clock(moment, now)):
-        moments = list(group)
-        events.append((moments[0], f"{counted(len(moments), 'pod')} marked for deletion"))
-    if node.reach.reach is not Reach.RETURNING:
-        coming = sorted(
-            (pod.eviction.at, bool(pod.eviction.tolerated))
-            for pod in node.pods
-            if pod.deleted is None and pod.eviction.at is not None
-        )
-        for (_, tolerated), due in groupby(coming, key=lambda entry: (clock(entry[0], now), entry[1])):
-            moments = [moment for moment, _ in due]
-            late = _LATE if now - moments[0] > PATIENCE else ""
-            verb = "should have been" if late else "will be"
-            why = "the toleration is over" if tolerated else "the taint is not tolerated"
-            events.append((moments[0], f"{counted(len(moments), 'pod')} {verb} marked for deletion: {why}{late}"))
-    yield from (Row((clock(when, now), text)) for when, text in sorted(events))
-    lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
-    gone, within = node.reach.reach is Reach.GONE, collected_within(node.reach.reach, deleted=True)
-    if not gone:
-        yield from _other_pods(node)
+    """What Kubernetes did and will do by itself, and when: the course in one line, then what stays."""
+    steps = [*_node_steps(node, now)]
+    due: Counter[tuple[datetime, str]] = Counter()
+    for pod in node.pods:
+        if pod.deleted is not None:
+            due[pod.deleted.replace(microsecond=0), "deleted"] += 1
+        elif pod.eviction.at is not None and node.reach.reach is not Reach.RETURNING:
+            why = "toleration over" if pod.eviction.tolerated else "taint not tolerated"
+            due[pod.eviction.at.replace(microsecond=0), f"{_to_come(pod.eviction.at, now)} deleted ({why})"] += 1
+    steps += [(when, f"{count} {text}") for (when, text), count in due.items()]
+    course: list[str] = []
+    for time, group in groupby(sorted(steps, key=itemgetter(0)), key=lambda step: clock(step[0], now)):
+        course.append(f"{time.removesuffix(' UTC') if course else time} {', '.join(text for _, text in group)}")
+    if node.renewed is None:
+        course.insert(0, "no heartbeat known (no Lease in kube-node-lease)")
+    gone, within, lost = node.reach.reach is Reach.GONE, collected_within(node.reach.reach, deleted=True), _lost(node)
     if lost and within is None:
-        they = "it" if len(lost) == 1 else "they"
-        then = f"Terminating for ever: only the kubelet of this node can report that {they} stopped"
-        if not node.reach.reach.quiet:
-            then = "its kubelet answers again, and stops the pods that are marked for deletion"
-        yield Row(("then", then))
+        never = f"never ends: only its kubelet can report {'its' if len(lost) == 1 else 'their'} end"
+        course.append(never if node.reach.reach.quiet else "its kubelet answers again and stops deleted pods")
     collected = [pod for pod in node.pods if gone or pod.deleted is not None] if within is not None else []
-    going = [pod for pod in collected if not pod.finalizers and _due(pod, now) is None]
-    if going:
+    if going := [pod for pod in collected if not pod.finalizers and _due(pod, now) is None]:
         count, possessive = counted(len(going), "pod"), "its" if len(going) == 1 else "their"
         after = " after Ready became Unknown" if not gone and node.ready == "True" else ""
-        text = f"{count} removed by pod garbage collection, at the latest{after}; {possessive} processes are not"
-        yield Row((f"{within} s", text))
+        course.append(f"within {within} s{after} garbage collection removes {count}, not {possessive} processes")
+    yield " > ".join(course)
+    if any(_OVERDUE in text for _, text in steps):
+        yield Row(("late", "check kube-controller-manager"))
+    if not gone:
+        yield from _other_pods(node)
     if kept := sum(bool(pod.finalizers) for pod in (collected if gone else lost)):
         removed = "marked for deletion and not removed" if gone else "not removed even then"
-        yield Row(("then", f"{counted(kept, 'pod')} {removed}: finalizers keep the object"))
+        yield Row(("stays", f"{counted(kept, 'pod')} {removed}: finalizers keep the object"))
     yield from (Row(("volumes", text)) for text in _detaches(node, now))
 
 
@@ -317,44 +321,47 @@ def _detaches(node: NodeDown, now: datetime) -> Iterator[str]:
     declared = node.reach.reach.declared
     left = [held for held in node.attachments if held.detaching is None]
     if driven := len(node.attachments) - len(left):
-        yield f"{counted(driven, 'volume')} being detached by the driver, which no fence speeds up"
+        yield f"{driven} being detached by the driver, which no fence speeds up"
     late = [held.forced_by for held in left if held.forced_by is not None and now - held.forced_by > PATIENCE]
     if late:
-        yield f"{counted(len(late), 'volume')} {detach_overdue(min(late), now)}"
+        yield f"{len(late)} {detach_overdue(min(late), now)}"
     waiting = [held for held in left if held.forced_by not in late]
     mounted = sum(held.mounted or declared for held in waiting)
     free = len(waiting) - mounted
     if free:
         it = "it" if free == 1 else "them"
         unlisted = f"status.volumesInUse does not list {it}"
-        yield f"{counted(free, 'volume')} detached once the pod objects are gone: {unlisted}"
+        yield f"{free} detached once the pod objects are gone: {unlisted}"
     if mounted and declared:
-        yield f"{counted(mounted, 'volume')} detached without waiting, once the pod objects are gone"
+        yield f"{mounted} detached without waiting, once the pod objects are gone"
     elif mounted and node.reach.reach.quiet:
-        yield f"{counted(mounted, 'volume')} detached by force {minutes} min after the pod objects are gone, not before"
+        yield f"{mounted} detached by force {minutes} min after the pod objects are gone"
     elif mounted:
         it = "it" if mounted == 1 else "them"
-        yield f"{counted(mounted, 'volume')} detached once its kubelet has unmounted {it}"
+        yield f"{mounted} detached once its kubelet has unmounted {it}"
 
 
-_LATE = "; it is due: check kube-controller-manager"
+_OVERDUE = "should be"
 
 
-def _node_events(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
-    """What happens to the Node object, and when; overdue events are marked as late."""
+def _to_come(when: datetime, now: datetime) -> str:
+    return _OVERDUE if now - when > PATIENCE else "will be"
+
+
+def _node_steps(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
+    """What happens to the Node object, and when."""
+    if node.renewed is not None:
+        yield node.renewed, "heartbeat"
     unknown = node.unknown_at
-    late = _LATE if unknown is not None and now - unknown > PATIENCE else ""
-    if unknown is not None:
-        seconds = ceil((unknown - node.renewed).total_seconds()) if node.renewed is not None else 0
-        after = f", {seconds} s after the last heartbeat" if seconds > 0 else ""
-        verb = "should have become" if late else "becomes"
+    if unknown is not None and node.ready == "Unknown":
+        yield unknown, "Unknown"
+    elif unknown is not None:
         version = "; the version is unknown: 50 s since 1.32, 40 s before" if node.grace_assumed else ""
-        became_unknown = f"Ready {verb} Unknown{after} (--node-monitor-grace-period{version}){late}"
-        yield unknown, f"Ready became Unknown{after}" if node.ready == "Unknown" else became_unknown
+        yield unknown, f"{_to_come(unknown, now)} Unknown (--node-monitor-grace-period{version})"
     if node.tainted_at is not None:
-        yield node.tainted_at, f"it got the taint {UNREACHABLE}:NoExecute"
+        yield node.tainted_at, "tainted"
     elif unknown is not None and node.zone.rate and node.reach.reach.quiet:
-        yield unknown, f"it {'should have got' if late else 'gets'} the taint {UNREACHABLE}:NoExecute{late}"
+        yield unknown, f"{_to_come(unknown, now)} tainted"
 
 
 def _other_pods(node: NodeDown) -> Iterator[Row]:
@@ -379,34 +386,35 @@ def _other_pods(node: NodeDown) -> Iterator[Row]:
     forever = sum(pod.eviction.tolerated is None for pod in waiting)
     if forever:
         tolerates = "tolerates" if forever == 1 else "tolerate"
-        yield Row(("stays", f"not marked for deletion: {counted(forever, 'pod')} that {tolerates} the taint for ever"))
+        yield Row(("stays", f"{counted(forever, 'pod')} that {tolerates} the taint for ever"))
 
 
-def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bool) -> Table:
+def pods_table(node: NodeDown, *, priorities: bool, nodes_own: bool) -> Table:
     """The pods that depend on a node, the worst first; ``nodes_own`` adds its DaemonSet and static pods."""
     own = [pod for pod in node.pods if pod.risk is Risk.NODES_OWN]
-    shown = [pod for pod in node.pods if nodes_own or pod.risk is not Risk.NODES_OWN]
-    since = node.renewed or node.reach.since
-    age = lasting(now - since) if since is not None else "?"
-    rows = []
-    for pod in shown:
+    rows: list[tuple[Risk, str, str, str]] = []
+    for pod in node.pods if nodes_own else _lost(node):
         bound = "" if pod.risk in {Risk.NODES_OWN, Risk.NOT_REPLACED} else bound_words(pod.volumes, node.reach)
         words = f"{_dependency_words(pod, node.reach.reach)}{bound and f'; {bound}'}"
-        rows.append((age, _name(pod), str(pod.priority), words))
+        rows.append((pod.risk, _name(pod), str(pod.priority), words))
     for held in node.attachments:
         words = f"elsewhere: waits for its volume {held.claim}, still attached here"
         if held.writer is not None and lets_second_writer(held.writer, node.reach.reach):
             words += f"; then nothing keeps a second writer off ({guarded(held.writer)})"
-        rows += [(age, name, "", words) for name in held.waiting]
+        rows += [(Risk.VOLUME_AWAITED, name, "", words) for name in held.waiting]
     alone = f"Pending until {node.reach.name} is back: its volume {{}} is only on this node"
-    rows += [(age, one.pod, "", alone.format(one.claim)) for one in node.pending]
+    rows += [(Risk.NO_REPLACEMENT, one.pod, "", alone.format(one.claim)) for one in node.pending]
     if own and not nodes_own:
-        more = f"and {counted(len(own), 'pod')}"
         belong = f"{'belongs' if len(own) == 1 else 'belong'} to this node (DaemonSets, static pods)"
-        rows.append((age, more, "", belong))
+        rows.append((Risk.NODES_OWN, f"and {counted(len(own), 'pod')}", "", belong))
+    # No row is worse than the node.
+    marks = tuple(
+        None if risk is Risk.NODES_OWN else min(_SEVERITIES[risk], _severity(node), key=lambda found: found.urgency)
+        for risk, *_ in rows
+    )
     if priorities:
-        return Table("", _WITH_PRIORITIES, tuple(rows), right=frozenset({2}))
-    return Table("", _HEADINGS, tuple((age, name, words) for age, name, _, words in rows))
+        return Table("", _WITH_PRIORITIES, tuple(row[1:] for row in rows), right=frozenset({1}), marks=marks)
+    return Table("", _HEADINGS, tuple((name, words) for _, name, _, words in rows), marks=marks)
 
 
 def force_section(node: NodeDown) -> Section:
@@ -465,12 +473,14 @@ def budgets_section(node: NodeDown) -> Section:
 
 
 def _dependency_words(pod: PodDown, reach: Reach) -> str:
+    # The names of most pods begin with those of their owners.
+    owner = pod.owner.kind if pod.name.startswith(f"{pod.owner.name}-") else f"{pod.owner.kind} {pod.owner.name}"
     open_volumes = [
         f"{open_from} volume {guard.volume} ({guarded(guard)})"
         for guard in pod.volumes
         if pod.risk is Risk.TWO_WRITERS and (open_from := unfenced_from(guard, reach))
     ]
-    if reasons := [*(_blocked(block, pod) for block in pod.blocks), *open_volumes]:
+    if reasons := [*open_volumes, *(_blocked(block, owner) for block in pod.blocks)]:
         return "; ".join(reasons)
     match pod.risk:
         case Risk.NOT_REPLACED:
@@ -478,20 +488,22 @@ def _dependency_words(pod: PodDown, reach: Reach) -> str:
         case Risk.NODES_OWN:
             return "belongs to this node"
         case _ if pod.deleted is not None:
-            return REPLACED_RISK.format(owner=f"{pod.owner.kind} {pod.owner.name}")
-    return f"{pod.owner.kind} {pod.owner.name} creates another once it is marked for deletion"
+            return f"{owner} has another; this one may still run"
+    return f"{owner} creates another once it is deleted"
 
 
-def _blocked(block: Block, pod: PodDown) -> str:
+def _blocked(block: Block, owner: str) -> str:
     match block.kind:
+        case BlockKind.STATEFUL_SET if block.ordered:
+            return f"{owner} can neither replace it, scale nor roll out"
         case BlockKind.STATEFUL_SET:
-            return ordinal_words(block.name, pod.name, ordered=block.ordered)
+            return f"{owner} cannot replace it"
         case BlockKind.NAMESPACE:
             return f"namespace {block.name} is being deleted and waits for it"
     if block.waiting:
         verb = "waits" if len(block.waiting) == 1 else "wait"
         return f"{listed(block.waiting, most=3)} elsewhere {verb} for its volume {block.claim}"
-    return f"its volume {block.claim} stays attached here"
+    return f"volume {block.claim} stays attached"
 
 
 def deletions(node: NodeDown) -> Iterator[Command]:

@@ -53,11 +53,15 @@ _REMOVED: Final = frozenset({TimeRule.MIRROR, TimeRule.SECOND_DELETE})
 _WIDTH: Final = 60
 _LABEL: Final = 18
 _HOOK, _WAITS, _RUNS, _STOPPING, _KILL, _OPEN = "p", "w", "=", "-", "K", ">"
+_MARKS: Final = {EventKind.NODE_UNKNOWN: "U", EventKind.TAINTED: "T", EventKind.DELETED: "D"}
 _LEGEND: Final = {
+    "U": "U Ready Unknown",
+    "T": "T tainted",
+    "D": "D deleted",
     _HOOK: "p preStop",
     _WAITS: "w waits",
     _RUNS: "= there",
-    _STOPPING: "- after SIGTERM",
+    _STOPPING: "- SIGTERM",
     _KILL: "K SIGKILL",
     _OPEN: "> no end",
 }
@@ -81,12 +85,15 @@ def timeline_page(report: PodReport, timeline: PodTimeline, *, now: datetime | N
         else:
             shown.append(entry)
             schedules.append(schedule)
-            parts += _way_parts(entry, entry.began, now)
+            parts += _way_parts(entry, now)
     about_node = node_sentences(report.status, now)
     urgency = most_urgent(part.severity for part in about_node)
     ruled_out = [entry for entry in timeline.ways if not entry.events]
-    closed = [_standing_row(entry) for entry in ruled_out if entry.standing not in NOT_KNOWN]
-    unknown = [_standing_row(entry) for entry in ruled_out if entry.standing in NOT_KNOWN]
+    ways: dict[Standing, list[str]] = {}
+    for entry in ruled_out:
+        ways.setdefault(entry.standing, []).append(entry.way.value)
+    closed = [f"{', '.join(named)}: {STANDINGS[one]}" for one, named in ways.items() if one not in NOT_KNOWN]
+    unknown = [f"{', '.join(named)}: {STANDINGS[one]}" for one, named in ways.items() if one in NOT_KNOWN]
     commands: list[Command] = []
     if report.status is not None:
         commands = [qos("partitions")] if timeline.silent else []
@@ -108,14 +115,10 @@ def timeline_page(report: PodReport, timeline: PodTimeline, *, now: datetime | N
             *_held_by(report, timeline, now),
             *assumed_words(report.lacks),
         ),
-        severity=Severity.TROUBLE if timeline.silent else urgency,
+        severity=Severity.TROUBLE if timeline.silent else urgency if about_node else None,
         parts=tuple(parts),
         next_commands=tuple(commands),
     )
-
-
-def _standing_row(entry: WayTimeline) -> Row:
-    return Row((entry.way.value, STANDINGS[entry.standing]))
 
 
 def _node_is_deleted(entry: WayTimeline) -> bool:
@@ -236,25 +239,25 @@ def _past_due(event: TimelineEvent, name: str, due: str) -> str:
     return f"deletion due since {due}"
 
 
-def _way_parts(entry: WayTimeline, began: datetime | None, now: datetime | None) -> Iterator[Section | Table]:
+def _way_parts(entry: WayTimeline, now: datetime | None) -> Iterator[Section | Table]:
+    if (bar := _bar(entry, now)) is not None:
+        yield bar
     title = f"{entry.way.value}: {_DELETED_NODE_TITLE if _node_is_deleted(entry) else WAYS[entry.way].title}"
-    if began is None:
-        plain = tuple((_seconds(event), *_words(event)) for event in entry.events)
-        yield Table(title, ("seconds", "what", "why"), plain, right=frozenset({0}))
-    else:
-        rows = []
-        for event in entry.events:
+    began, previous, rows = entry.began, "", list[tuple[str, ...]]()
+    for event in entry.events:
+        what, why = _words(event, overdue=_overdue(event, entry, now))
+        row: tuple[str, ...] = (what, min(why, "the same", key=len) if why == previous else why)
+        if began is not None:
             # The time of day of the latest second.
             time = "" if event.latest is None else clock(later(began, event.latest), now).removesuffix(" UTC")
-            rows.append((_seconds(event), time, *_words(event, overdue=_overdue(event, entry, now))))
+            row = (time, *row)
+        rows.append((_seconds(event), *row))
+        previous = why
+    if began is not None and now is not None:
         passed = sum(1 for event in entry.events if _passed(event, began, now))
-        if now is not None:
-            rows.insert(passed, ("", clock(now, now).removesuffix(" UTC"), "now", ""))
-        yield Table(title, ("seconds", "UTC", "what", "why"), tuple(rows), right=frozenset({0}))
-    gone = next((event for event in entry.events if event.what is EventKind.OBJECT_REMOVED), None)
-    bar = bar_table(entry, overdue=gone is not None and _overdue(gone, entry, now))
-    if bar is not None:
-        yield bar
+        rows.insert(passed, ("", clock(now, now).removesuffix(" UTC"), "now", ""))
+    headings = ("seconds", *(["UTC"] if began is not None else []), "what", "why")
+    yield Table(title, headings, tuple(rows), right=frozenset({0}))
     refusal = _refusal(entry)
     notes = [*([refusal] if refusal else []), *(note_words(note) for note in entry.notes)]
     if notes:
@@ -301,26 +304,36 @@ def _still_stops(entry: WayTimeline, now: datetime | None) -> bool:
     return entry.began is not None and any(_passed(event, entry.began, now) for event in stops)
 
 
-def bar_table(entry: WayTimeline, *, overdue: bool) -> Table | None:
-    """The drawing; None when all is at once or never; ``overdue``: the object should be gone and still exists."""
+def _bar(entry: WayTimeline, now: datetime | None) -> Table | None:
+    """The drawing; None when all is at once or never."""
     end = max((event.latest or event.earliest or 0 for event in entry.events), default=0)
     if end <= 0:
         return None
-    lanes = [(label, text.rstrip()) for label, text in _lanes(entry, end, overdue=overdue) if text.strip()]
+    lanes = [(label, text.rstrip()) for label, text in _lanes(entry, end, now) if text.strip()]
     scale = f"0{f'{end} s':>{_WIDTH - 1}}"
     used = {sign for _, text in lanes for sign in text}
     legend = ", ".join(words for sign, words in _LEGEND.items() if sign in used)
     rows = (*((_fit(label), text) for label, text in lanes), ("", legend))
-    return Table("", ("", scale), rows, drawing=True)
+    return Table("", (entry.way.value, scale), rows, drawing=True)
 
 
-def _lanes(entry: WayTimeline, end: int, *, overdue: bool) -> Iterator[tuple[str, str]]:
+def _lanes(entry: WayTimeline, end: int, now: datetime | None) -> Iterator[tuple[str, str]]:
     containers = dict.fromkeys(event.subject for event in entry.events if event.what is EventKind.SIGKILL)
     for name in containers:
         yield name, _container([event for event in entry.events if event.subject == name], end)
     gone = next((event for event in entry.events if event.what is EventKind.OBJECT_REMOVED), None)
     if gone is not None:
-        yield "object", _until(gone, end, overdue=overdue)
+        # The object still exists if it is overdue.
+        lane = list(_until(gone, end, overdue=_overdue(gone, entry, now)))
+        marked = [one for one in entry.events if one.what in _MARKS and not _overdue(one, entry, now)]
+        column = -1
+        for left, event in zip(range(len(marked), 0, -1), marked, strict=True):
+            second = event.earliest if event.latest is None else event.latest
+            if second is not None:
+                # Each mark has its own column, and the last one is for the end.
+                column = min(max(_column(second, end), column + 1), _WIDTH - 1 - left)
+                lane[column] = _MARKS[event.what]
+        yield "object", "".join(lane)
     for event in entry.events:
         if event.what is EventKind.REPLACED and event.earliest is not None:
             start = event.latest if event.latest is not None else event.earliest

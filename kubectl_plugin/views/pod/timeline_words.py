@@ -69,7 +69,7 @@ STANDINGS: Final = {
     Standing.STOPPING: "it is being deleted already, see delete",
     Standing.HIGHEST: "no pod has a higher priority (spec.priority)",
     Standing.NO_PREEMPTION: "every profile of the scheduler disables DefaultPreemption",
-    Standing.SILENT: "only its kubelet can do it, and it does not answer",
+    Standing.SILENT: "only its kubelet can do it, and it is silent",
     Standing.CRITICAL: "the kubelet never evicts it: it is critical, or static",
     Standing.NO_PROBE: "no container that runs has a liveness or startup probe",
     Standing.NOT_MODELLED: "it runs on Windows, where the rules of the kubelet are not modelled",
@@ -137,8 +137,8 @@ def _kill(event: TimelineEvent) -> str:
         else f"{_path(event.field)} {event.seconds} s"
     )
     if event.rule is TimeRule.MINIMUM_GRACE_PERIOD:
-        return f"if it still runs: {grace}; at least 2 s after SIGTERM"
-    return f"if it still runs: {grace}"
+        return f"if alive: {grace}; at least 2 s after SIGTERM"
+    return f"if alive: {grace}"
 
 
 def _finalizers(event: TimelineEvent) -> str:
@@ -154,32 +154,32 @@ def _grace_zero(event: TimelineEvent) -> str:
 
 
 def _noted(event: TimelineEvent) -> str:
-    """What the Node itself records, and where."""
+    """What the Node itself records."""
     if event.what is EventKind.TAINTED:
-        return f"{event.subject}:NoExecute ({event.field} timeAdded)"
-    return "since lastTransitionTime of the Node; Services dropped the pod then"
+        return f"{event.subject}:NoExecute"
+    return "lastTransitionTime; Services drop the pod"
 
 
 WHY: Final[dict[TimeRule, str | Callable[[TimelineEvent], str]]] = {
     TimeRule.START: _start,
     TimeRule.AFTER_PRE_STOP: "after {field}",
-    TimeRule.SIDECAR_TURN: "after the containers before it ended, or when the grace period is over ({field})",
+    TimeRule.SIDECAR_TURN: "after the containers before it or the grace period ({field})",
     TimeRule.GRACE_PERIOD: _kill,
     TimeRule.MINIMUM_GRACE_PERIOD: _kill,
     TimeRule.SHORTENED: (
-        "if it still runs: {field} {seconds} s may be a second delete's, which does not shorten the stop in flight"
+        "if alive: {field} {seconds} s may be a second delete's, which does not shorten the stop in flight"
     ),
     TimeRule.KILL_TIMEOUT: "the kubelet stops waiting: 1.5 x grace, at least 10 s; it may evict another pod",
     TimeRule.STOPPED: "earliest if all end on SIGTERM at once",
     TimeRule.ENDED_BEFORE: "its containers have ended ({field})",
-    TimeRule.KUBELET_CONFIRMS: "once the kubelet saw all end and unmounted: about 1 s, unmounting may take longer",
+    TimeRule.KUBELET_CONFIRMS: "kubelet saw all end and unmounted: 1 s or more",
     TimeRule.GRACE_ZERO: _grace_zero,
     TimeRule.SECOND_DELETE: "a second delete with 0 s removes it, whatever still runs",
     TimeRule.FINALIZERS: _finalizers,
     TimeRule.REQUESTED_BEFORE: "it was deleted before its node went silent; unknown whether it ended",
-    TimeRule.DELETED_BEFORE: "already deleted ({field})",
-    TimeRule.KUBELET_SILENT: "only its kubelet can do it, and it does not answer",
-    TimeRule.KUBELET_GOES_TOO: "only its kubelet can do it, and it stops with the machine",
+    TimeRule.DELETED_BEFORE: "{field}",
+    TimeRule.KUBELET_SILENT: "only its kubelet can, and it is silent",
+    TimeRule.KUBELET_GOES_TOO: "only its kubelet can, and it stops with the machine",
     TimeRule.PROBE_FOUND: lambda event: f"at once: {event.field.rpartition('.')[2]} failed",
     TimeRule.PROBE_PERIODS: "failureThreshold x periodSeconds ({seconds} s each) of {field}",
     TimeRule.RESTART_POLICY: lambda event: (
@@ -202,7 +202,7 @@ WHY: Final[dict[TimeRule, str | Callable[[TimelineEvent], str]]] = {
     TimeRule.POD_STAYS: "the pod stays, on its node, with its volumes",
     TimeRule.MIRROR: "a mirror of a static pod: the kubelet recreates it, its processes run on",
     TimeRule.INACTIVE: "{subject}: such a pod no longer counts, even if its processes still run",
-    TimeRule.AFTER_OBJECT: "{subject} waits until the object is gone",
+    TimeRule.AFTER_OBJECT: "{subject} waits for the object's end",
     TimeRule.SURGE: "{subject} creates it while the old one still runs ({field})",
     TimeRule.JOB_TERMINATING_OR_FAILED: (
         "{subject}: once deleted, and {seconds} s after it failed or was Ready last, doubled each time ({field})"
@@ -210,7 +210,7 @@ WHY: Final[dict[TimeRule, str | Callable[[TimelineEvent], str]]] = {
     TimeRule.JOB_FAILED: "{subject}: {seconds} s after it ended, doubled each time ({field} Failed)",
     TimeRule.NOT_REPLACED: "no replacement: it has no controller",
     TimeRule.OWNER_DECIDES: "{subject} decides, by rules that are unknown here",
-    TimeRule.UNMOUNTED: "unmounted, reported within {seconds} s ({field}); then the driver detaches it",
+    TimeRule.UNMOUNTED: "unmounted, reported in {seconds} s ({field}); then detached",
     TimeRule.FORCE_DETACH: (
         "the pod's object keeps it; {seconds} s after that is gone, unless --{field}; out-of-service taint: at once"
     ),
@@ -223,7 +223,7 @@ WHY: Final[dict[TimeRule, str | Callable[[TimelineEvent], str]]] = {
         "the pod's object keeps it; as soon as that is gone it is detached ({field} does not list it), "
         "which does not stop the writer"
     ),
-    TimeRule.NOT_LOCKED: "nothing keeps another node off it, even while this pod still writes",
+    TimeRule.NOT_LOCKED: "nothing keeps another node's writer off",
     TimeRule.VOLUME_UNKNOWN: "unknown whether it has to be detached first: it could not be read",
 }
 
@@ -238,8 +238,8 @@ def why_words(event: TimelineEvent) -> str:
 
 NOTES: Final = {
     Reminder.SECOND_DELETE: (
-        "a second delete may shorten the period, never lengthen it; with 0 s (--force) it removes an object without "
-        "finalizers at once. It does not stop processes sooner: they may still live until {seconds} s"
+        "a second delete may shorten the period, never lengthen it; 0 s (--force) removes an object without finalizers "
+        "at once, but processes may still live until {seconds} s"
     ),
     Reminder.NOT_LONGER: ("a second delete with {seconds} s changes nothing: the pod's period is not longer"),
     Reminder.SHORTER: ("a second delete with {seconds} s shortens the object's period, not the stop under way"),

@@ -90,7 +90,7 @@ def test_garbage_collection_ignores_answering_kubelet(tmp_path: Path) -> None:
     assert "it ends by" not in explained
     assert "It answers again, but is not Ready: unfence it, and delete nothing there before." in listed
     assert f"Force delete {TAKE_BACK}" in listed
-    assert "20 s 1 pod removed by pod garbage collection, at the latest; its processes are not" in listed
+    assert "within 20 s garbage collection removes 1 pod, not its processes" in listed
     assert f"Safer: {TAKE_BACK}." in forced
     for page in (explained, listed, forced):
         assert "kubectl qos unfence node/rack-7" in page
@@ -106,7 +106,7 @@ def test_garbage_collection_waits_until_ready_is_unknown(ready: str, waits: bool
     assert f"Pod garbage collection removes its object within 20 s{when}; it is not confirmed" in explained
     assert f"pod garbage collection does the same by itself within 20 s{when} already being" in explained
     page = said("partitions", *source)
-    assert f"20 s 1 pod removed by pod garbage collection, at the latest{when}; its processes are not" in page
+    assert f"within 20 s{when} garbage collection removes 1 pod, not its processes" in page
 
 
 def test_tolerating_pod_of_answering_node_is_not_deleted(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_T5_timeline_has_no_past_end_of_existing_object(tmp_path: Path) -> None:
     lines = run(
         "explain", "pod/db-0", "--timeline=delete", "--snapshot", str(tmp_path / "cluster.json")
     ).out.splitlines()
-    assert [line[8:] for line in lines if line.startswith("object  ")] == [f"{'=' * 59}>"]
+    assert [line[8:] for line in lines if line.startswith("object  ")] == [f"D{'=' * 58}>"]
 
 
 DELAYS: Final[Mapping[str, Any]] = {

@@ -89,7 +89,8 @@ def test_F1_force_deletion_on_virtual_kubelet_has_no_times(snapshot: str, name: 
 
 def test_T1_windows_kubelet_has_own_eviction_rules(snapshot: str) -> None:
     text = fine("explain", "pod/on-win", "-n", "shop", "--timeline", "--snapshot", snapshot)
-    check_texts(text, ("Not known evict-hard it runs on Windows", "Deleted now: SIGTERM at once, SIGKILL at 30 s"))
+    unknown = "Not known evict-hard, evict-soft: it runs on Windows"
+    check_texts(text, (unknown, "Deleted now: SIGTERM at once, SIGKILL at 30 s"))
 
 
 @pytest.mark.parametrize("name", ["win", "aci"])
