@@ -68,6 +68,8 @@ def test_report_has_one_row_for_each_finding(monkeypatch: pytest.MonkeyPatch) ->
     assert "\nx 11 findings: 3 trouble, 8 notice.\n" in brief
     assert "\nok 20 of 35 pods: running\n" in brief
     assert "each counted once" not in brief
+    monkeypatch.setenv("COLUMNS", "40")
+    assert "\nok 84 of 126 pods: 83 running, 1\n   finished\n" in run("report", "-A", "--demo").out
     check_texts(wide, ("Pods, each counted once", "ok running                  20", "Evicted first", "-r4tzc"))
 
 
