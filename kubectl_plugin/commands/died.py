@@ -69,7 +69,8 @@ def _show(
 
         since = None if alone else _since(options, named=bool(options.targets))
         lacks = () if alone else ends.lacks
-        printer.show(ends_page(reports, source.now, since=since, lacks=lacks, gone_nodes=ends.gone_nodes))
+        every = options.every or options.output.format != "table"
+        printer.show(ends_page(reports, source.now, since=since, lacks=lacks, gone_nodes=ends.gone_nodes, every=every))
 
 
 def _since(options: DiedOptions, *, named: bool) -> timedelta | None:

@@ -94,7 +94,8 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     target = options.cluster.target(options.scheduler_config)
     if options.path is None:
         printer = Printer(options.output, streams, colour=options.colour, target=target, source=read.source)
-        printer.add(report, pages=lambda: [summary_page(report)], verdict=report_verdict(report))
+        wide = options.output.wide
+        printer.add(report, pages=lambda: [summary_page(report, wide=wide)], verdict=report_verdict(report))
         printer.finish()
         return certainty([report])
     manifests, code = _manifests(options, reporter, read, streams)

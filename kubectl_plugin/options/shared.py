@@ -298,7 +298,7 @@ def page_or_output(example: str) -> Any:
     Args:
         example: A good name for the page.
     """
-    plain = tuple(entry.name for entry in formats_of() if not entry.template)
+    plain = tuple(entry.name for entry in formats_of(wide=True) if not entry.template)
     listed_formats = ", ".join(plain)
 
     def wanted(text: str) -> str | Output:

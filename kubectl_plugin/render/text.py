@@ -208,7 +208,7 @@ def _folded(cells: Sequence[str], head: str, width: int) -> list[str]:
             lines[-1] = joined
         else:
             lines.append(f"{_GAP}{cell}")
-    return lines
+    return [part for line in lines for part in _fill(line, width)]
 
 
 def _wrap(text: str, width: int) -> list[str]:

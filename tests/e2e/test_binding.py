@@ -54,4 +54,4 @@ def test_a_dead_provisioner(space: Space) -> None:
         assert awaited in page
         assert 'An attempt failed: running PreBind plugin "VolumeBinding": binding volumes: ' in page
         report = " ".join(space.qos.also("report").text("-n", space.name).split())
-        assert f"trouble 1 pod: claim stays unbound. {space.name}/db." in report
+        assert f"x 1 pod: claim stays unbound {space.name}/db." in report

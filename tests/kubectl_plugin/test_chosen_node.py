@@ -102,7 +102,7 @@ def test_attempt_that_timed_out_is_trouble(nominated: str, tmp_path: Path) -> No
     cluster = Cluster(tmp_path, pod, *DB, failed, waiting("12:11:00"))
     first = f'Pending for 11 min: kube-scheduler chose n1 and {"waits" if nominated else "waited"} for claim "data"'
     check_texts(cluster.explained(), (first, f"An attempt failed: {TIMEOUT}."), "default), at")
-    assert "trouble 1 pod: claim stays unbound. shop/db." in cluster.said(*REPORT)
+    assert "x 1 pod: claim stays unbound shop/db." in cluster.said(*REPORT)
 
 
 def test_report_names_the_claim_and_its_provisioner(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_report_names_the_claim_and_its_provisioner(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("at", "late"), [("12:04:50", False), ("12:05:10", True)])
 def test_wait_without_failure_is_trouble_after_5_min(at: str, late: bool, tmp_path: Path) -> None:
-    assert ("trouble 1 pod: claim stays unbound" in Cluster(tmp_path, waits(), *DB, waiting(at)).said(*REPORT)) is late
+    assert ("x 1 pod: claim stays unbound" in Cluster(tmp_path, waits(), *DB, waiting(at)).said(*REPORT)) is late
 
 
 RESERVED: Final = raw_object(
@@ -292,7 +292,7 @@ def test_first_failed_attempt_is_not_trouble(tmp_path: Path) -> None:
     for at, late in (("12:00:20", False), ("12:06:00", True)):
         cluster = Cluster(tmp_path, pod, *DB, waiting(at))
         assert f"An attempt failed: {conflict}." in cluster.explained()
-        assert ("trouble 1 pod: claim stays unbound" in cluster.said(*REPORT)) is late
+        assert ("x 1 pod: claim stays unbound" in cluster.said(*REPORT)) is late
 
 
 @pytest.mark.parametrize(

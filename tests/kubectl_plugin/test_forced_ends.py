@@ -194,7 +194,7 @@ def test_pod_without_a_stop_may_have_ended_by_itself(gone: str, objects: list[Ob
     assert (f"on {NODE}: crictl pods --name {gone} --namespace post --state ready" in page) is not silent
     table = output("died", "-n", "post", "--snapshot", str(tmp_path / "c.qos"))
     unseen = f"No event shows that the kubelet stopped {gone} on {NODE}"
-    assert (f"{unseen}, which does not answer: it may still run." in table) is silent
+    assert (f"{unseen}, which is silent: it may still run." in table) is silent
     assert (f"{unseen}: it may still run." in table) is (controlled and not silent)
     assert ("Nothing has ended" in table) is (not silent and not controlled)
     assert ("unknown unknown" in table) is ("Nothing has ended" not in table)
@@ -319,7 +319,7 @@ CASES: Final[Mapping[str, Case]] = {
     "force deleted on a silent node": Case([SILENT, OTHER, allowed("bare")], NO_ANSWER, "crictl", "bare"),
     "force deleted after a taint": Case(
         [EDGE, OTHER, marked("bare-one", -300), allowed("bare-one")],
-        (FORCED, "also possible: taint of the node, deleted"),
+        (FORCED, "also possible: deleted by a taint, deleted"),
         name="bare-one",
     ),
     # The webhook's event precedes the deletion.

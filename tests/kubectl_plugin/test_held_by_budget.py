@@ -101,7 +101,7 @@ ASKED: Final = (PLACE, NODE, REPORT, BUDGET, POD, FORCE)
             THREE,
             [budget(currentHealthy=3, desiredHealthy=3, expectedPods=5)],
             "BLOCKS_NOW",
-            "more of its pods have to be Ready first: ",
+            "more pods have to be Ready first: ",
         ),
         (
             THREE,
@@ -268,10 +268,10 @@ def test_pods_that_must_be_ready_first(pods: Sequence[Json], words: str, tmp_pat
     nodes = [worker(name, cordoned=name == "n1") for name in ("n0", "n1", "n2")]
     held = budget(currentHealthy=1, desiredHealthy=1, expectedPods=2)
     source = ("--snapshot", write_cluster(tmp_path / "cluster.json", [*nodes, *pods, held]))
-    first = "More of its pods have to be Ready first: "
+    first = "More pods have to be Ready first: "
     check_texts(said("place", "--drain", "n1", *source), (first, words))
     # The command does not read the pods of other nodes.
-    assert f"{first}check pods that are not Ready or not made yet" in said("node", "n1", *source)
+    assert f"{first}check those that are not Ready or not made yet" in said("node", "n1", *source)
     turns = said("place", "--drain", "n1,n2", "--one-by-one", *source)
     assert "n2 waits behind n1: an upgrade does not continue there before that." in turns
 
@@ -297,7 +297,7 @@ def test_outage_is_not_blamed_on_the_budget(of: str, tmp_path: Path) -> None:
     file = write_cluster(tmp_path / "cluster.json", outage(of=of))
     for words in ASKED:
         page = said(*words, "--snapshot", file).lower()
-        now = "more of its pods have to be Ready first: check pods that are not Ready or not made yet, and nodes"
+        now = "more pods have to be Ready first: check those that are not Ready or not made yet, and silent"
         check_texts(
             page,
             now.lower() if words is not BUDGET else (),

@@ -92,8 +92,8 @@ def cluster(tmp_path: Path) -> Any:
 )
 def test_field_workloads_without_pods(name: str, namespace: str, target: str, short: str, words: str) -> None:
     snapshot = ("--snapshot", str(FIELD / name))
-    refused = f"1 workload: pods refused. {namespace}/{target} {short}: {words}"
-    check_texts(first_lines(run("report", "-A", *snapshot)), ("1 thing stands out: 1 trouble.", refused))
+    refused = f"1 workload: pods refused {namespace}/{target} {short}: {words}"
+    check_texts(first_lines(run("report", "-A", *snapshot)), ("1 finding: 1 trouble.", refused))
     assert words in first_lines(run("explain", target, "-n", namespace, *snapshot))
     assert words.rstrip(".") in first_lines(run("explain", "deploy,rs", "-A", *snapshot), 20)
     entry = data("report", "-A", *snapshot)["workloads"][0]
@@ -149,7 +149,7 @@ def test_refusal_by_event(cluster: Any, kind: str, status: Json, spec: Json, mes
     # It still refuses: for a quota with room, the page shows that the next pod is allowed.
     source = ("--snapshot", cluster(feed(kind, status, **spec), quota(7, **{"limits.cpu": "2"}), *events))
     report = first_lines(run("report", "-A", *source))
-    check_texts(report, ("1 workload: pods refused.", words))
+    check_texts(report, ("1 workload: pods refused", words))
     target = ("explain", f"{kind.lower()}/feed", "-n", "news", *source)
     ran = run(*target)
     assert words in first_lines(ran)
@@ -161,7 +161,7 @@ def test_refusals_are_grouped_by_remedy(cluster: Any) -> None:
     status = seen(None, refusal('pods "x" is forbidden: no PriorityClass with name gold was found'))
     several = [feed("Deployment", status, name=name, replicas=1) for name in "abcde"]
     texts = (
-        "5 workloads: pods refused. news/deployment/a 0 of 1, news/deployment/b 0 of 1",
+        "5 workloads: pods refused news/deployment/a 0 of 1, news/deployment/b 0 of 1",
         "and 2 more: pods",
         "Create PriorityClass gold, or correct priorityClassName.",
     )
@@ -176,7 +176,7 @@ LATER: Final = failed("Pod/other", "other", "11:00:00", reason="Scheduled")
     [
         pytest.param(
             [feed("Deployment", seen(1), replicas=3)],
-            "notice 1 workload lacks pods. news/deployment/feed 1 of 3.",
+            "! 1 workload lacks pods news/deployment/feed 1 of 3.",
             (),
             id="nothing refuses the pods",
         ),
@@ -188,7 +188,7 @@ LATER: Final = failed("Pod/other", "other", "11:00:00", reason="Scheduled")
         ),
         pytest.param(
             [feed("StatefulSet", seen(1), replicas=2), failed("StatefulSet", "no"), LATER],
-            "1 workload lacks pods.",
+            "1 workload lacks pods",
             "pods refused",
             id="an old refusal",
         ),

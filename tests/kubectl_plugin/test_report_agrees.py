@@ -52,11 +52,25 @@ def test_risks_are_in_the_order_of_their_urgency() -> None:
 
 def test_summary_names_pods_and_next_commands() -> None:
     page = said("report", "-A", "--demo")
-    assert "2 pods: no node fits. shop/checkout-mv9cgvs6p-x2x7p and ml/trainer-v9c4m. The scheduler" in page
-    assert re.search(r"17 pods: over memory request\. (\S+/\S+, ){2}\S+/\S+ and 14 more\. The kubelet", page)
+    assert "2 pods: no node fits shop/checkout-mv9cgvs6p-x2x7p and ml/trainer-v9c4m x" in page
+    assert re.search(r"17 pods: over memory request (\S+/\S+, ){2}\S+/\S+ and 14 more !", page)
     assert page.endswith("Next kubectl qos partitions --demo kubectl qos explain pod/trainer-v9c4m -n ml --demo")
     # On the HTML page the finding leads to the list.
-    assert "ml/trainer-v9c4m. The scheduler" not in run("report", "-A", "-o", "-", "--demo").out
+    assert "and ml/trainer-v9c4m" not in run("report", "-A", "-o", "-", "--demo").out
+
+
+def test_report_has_one_row_for_each_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    brief, wide = run("report", "--demo").out, run("report", "--demo", "-o", "wide").out
+    assert len(brief.splitlines()) <= 30
+    marks = re.findall(r"^(x|!|ok) ", brief.partition("\n\n")[2], re.MULTILINE)
+    assert marks == ["x"] * 3 + ["!"] * 8 + ["ok"]
+    assert "\nx 11 findings: 3 trouble, 8 notice.\n" in brief
+    assert "\nok 20 of 35 pods: running\n" in brief
+    assert "each counted once" not in brief
+    monkeypatch.setenv("COLUMNS", "40")
+    assert "\nok 84 of 126 pods: 83 running, 1\n   finished\n" in run("report", "-A", "--demo").out
+    check_texts(wide, ("Pods, each counted once", "ok running                  20", "Evicted first", "-r4tzc"))
 
 
 def test_next_command_names_worst_answering_node(tmp_path: Path) -> None:
@@ -79,7 +93,7 @@ def test_report_and_list_agree_on_pods_of_silent_node() -> None:
 
 
 def test_partial_report_shows_where_it_counts_others() -> None:
-    others = "All pods there are counted, also those that were not requested."
+    others = "All pods there are counted."
     asked = said("report", "-n", "shop", "--demo")
     check_texts(asked, (f"what still runs there. {others}", f"at the limit the kernel kills it. {others}"))
     assert others not in said("report", "-A", "--demo")
@@ -98,8 +112,8 @@ def test_faulty_pods_of_list_are_risks_in_report() -> None:
 
 
 def test_container_near_its_limit_is_named_once_by_its_pod() -> None:
-    of_nodes = "5 nodes: 5 containers near the limit. The working set of each is 95% of its own limit or more"
-    assert "5 pods: near the memory limit. shop/recommend-" in said("report", "-A", "--demo")
+    of_nodes = "5 nodes: 5 containers near the limit Working set at 95% or more"
+    assert "5 pods: near the memory limit shop/recommend-" in said("report", "-A", "--demo")
     assert of_nodes not in said("report", "-A", "--demo")
     # The nodes include the pods that were not selected.
     assert of_nodes in said("report", "-n", "kube-system", "--demo")
@@ -124,6 +138,6 @@ def test_unreadable_namespaces_leave_room_unknown(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(source, "list", of_namespace)
     monkeypatch.setattr(cli, "source_of", lambda _cluster, _err: contextlib.nullcontext(source))
     report, page = run("report", "-n", "ours"), run("explain", "pod/wide", "-n", "ours")
-    assert "1 pod: no node fits." in report.out
+    assert "1 pod: no node fits" in report.out
     assert "no node fits" in page.out
     assert (report.code, page.code) == (11, 11)

@@ -74,7 +74,7 @@ def test_F3_F4_one_replica_on_nfs_may_have_two_writers() -> None:
     assert found["verdict"]["severity"] == "notice"
     [writers] = [one["secondWriters"] for one in found["workloads"] if one["name"] == "web"]
     assert writers["surges"] is True
-    first = "notice 1 Deployment: two writers. default/deployment/web. A rollout"
+    first = "! 1 Deployment: two writers default/deployment/web. A rollout"
     assert first in said("report", "--snapshot", snapshot)
 
 

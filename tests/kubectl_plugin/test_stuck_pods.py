@@ -74,11 +74,11 @@ def test_warning_leads(name: str, pod: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("name", "risk", "said"),
     [
-        ("L-cm", "Stuck", "trouble 1 pod: stuck: a warning persists. default/cm (FailedMount 30 times)."),
+        ("L-cm", "Stuck", "x 1 pod: stuck: a warning persists default/cm (FailedMount 30 times)"),
         ("L-rc", "Stuck", "default/rc (FailedCreatePodSandBox 30 times)"),
         ("AI-killfail", "Stuck", "default/killfail (FailedKillPod 60 times)"),
         ("AI-unmount", "Stuck", "default/unmount (FailedUnMount 60 times)"),
-        ("c26", "NoScheduler", "trouble 3 pods: not seen by a scheduler. default/vc, default/typo and default/fresh."),
+        ("c26", "NoScheduler", "x 3 pods: not seen by a scheduler default/vc, default/typo and default/fresh"),
     ],
 )
 def test_report_lists_it_as_trouble(name: str, risk: str, said: str) -> None:

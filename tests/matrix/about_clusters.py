@@ -107,7 +107,7 @@ def risks_are_what_pods_say(answers: ClusterStated, truths: Truths) -> Iterator[
         if row["bound"] != truth.node_name:
             yield f"report: {pod.id} is on {row['bound']}"
         lost = truth.is_quiet and not truth.finished
-        if (row["risk"] == "node does not answer") is not lost:
+        if (row["risk"] == "node silent") is not lost:
             yield f"report: {pod.id} on {truth.reach}: {row['risk'] or 'nothing'}"
         first = pod.explain.verdict
         if row["risk"] == "no node fits" and "no node fits" not in first:

@@ -70,17 +70,17 @@ def test_nothing_changed(now: Report, tmp_path: Path) -> None:
     output = compared(now, tmp_path, change=lambda _: None)
     first, second = output.splitlines()[1:3]
     assert first == "Nothing changed since 03:11:00 UTC."
-    assert "things stand out" in second
+    assert " findings: " in second
     assert "Changes, the worst first" not in output
     # The earlier report has shown it.
-    assert "What stands out" not in output
+    assert "Findings, the worst" not in output
     assert "each counted once" not in output
     assert "\nCounts\n" in output
 
 
 def test_changes_come_before_other_findings(now: Report, tmp_path: Path) -> None:
     output = " ".join(compared(now, tmp_path, change=_other).split())
-    parts = ["changes since", "things stand out", "Changes, the worst", "Counts count", "What stands out, the worst"]
+    parts = ["changes since", " findings: ", "Changes, the worst", "Counts count", "Findings, the worst"]
     places = [output.index(part) for part in parts]
     assert places == sorted(places)
 
@@ -104,7 +104,7 @@ def test_worst_changes_come_first(now: Report, tmp_path: Path) -> None:
     order = [line.split()[0] for line in found]
     assert order == sorted(order, key=["trouble", "notice", "fine"].index)
     assert "trouble node/node-c3 Ready -> silent" in found
-    assert "trouble pod/shop/db-1 Running -> Terminating (node does not answer)" in found
+    assert "trouble pod/shop/db-1 Running -> Terminating (node silent)" in found
     assert "fine pod/shop/db-0 Pending (not started) -> Running" in found
     assert "fine pod/shop/gone-0 gone: was Running" in found
     assert any(line.startswith("notice node/node-a3 memory requests 1% -> 112%") for line in found)

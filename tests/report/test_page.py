@@ -74,8 +74,8 @@ def rows(page: Page, what: str) -> Locator:
 
 def test_page_opens_with_the_worst_first(browser: Browser, demo: Path) -> None:
     with shown(browser, demo) as (page, _, _):
-        expect(page.locator(".headline")).to_contain_text("things stand out")
-        expect(page.locator(".findings li").first).to_contain_text("node-c3 does not answer")
+        expect(page.locator(".headline")).to_contain_text("findings: ")
+        expect(page.locator(".findings li").first).to_contain_text("node-c3 is silent")
         expect(page.locator("#pods-count")).to_have_text(f"{len(demo_pods())} pods")
         expect(rows(page, "nodes").first).to_contain_text("silent")
 

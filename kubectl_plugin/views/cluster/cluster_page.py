@@ -95,8 +95,7 @@ def pods_by_severity(report: ClusterReport) -> Counter[Severity]:
 def headline(report: ClusterReport, found: Sequence[SummaryFinding]) -> str:
     """The first sentence of the report."""
     if found:
-        verb = "stands" if len(found) == 1 else "stand"
-        return f"{counted(len(found), 'thing')} {verb} out: {urgency_words(one.severity for one in found)}."
+        return f"{counted(len(found), 'finding')}: {urgency_words(one.severity for one in found)}."
     among = f"{counted(len(report.nodes), 'node')} and {counted(len(report.pods), 'pod')}"
     return f"Nothing stands out in what was read: {among}." if report.lacks else f"Nothing stands out among {among}."
 
@@ -184,7 +183,7 @@ def _of_nodes(report: ClusterReport) -> Iterator[SummaryFinding]:
                 meaning = f"{depending}. {meaning}"
             requested = sum(pod.node in names for pod in report.pods)
             if mark in _OF_PODS and sum(node.pods for node in nodes) > requested:
-                meaning = f"{meaning} All pods there are counted, also those that were not requested."
+                meaning = f"{meaning} All pods there are counted."
             where = "partitions" if mark is NodeMark.SILENT else "nodes"
             yield SummaryFinding(NodeFlag(mark, "").severity, fact, meaning, where)
     gone = [node for node in _partitioned(report) if node.reach.reach is Reach.GONE]
@@ -236,7 +235,7 @@ def _of_budgets(report: ClusterReport) -> Iterator[SummaryFinding]:
         always = any(one.risk in _NEVER for one in stops)
         yield SummaryFinding(
             Severity.TROUBLE if always else Severity.NOTICE,
-            f"{counted(len(stops), 'disruption budget')} would stop a drain.",
+            f"{counted(len(stops), 'disruption budget')} {'stops' if len(stops) == 1 else 'stop'} a drain.",
             " ".join(helps),
             "budgets",
         )
@@ -301,19 +300,24 @@ _MARKS: Final = {mark: place for place, mark in enumerate(NodeMark)}
 _RISKS: Final = {risk: place for place, risk in enumerate(PodRisk)}
 
 
-def summary_page(report: ClusterReport) -> Page:
+def summary_page(report: ClusterReport, *, wide: bool = False) -> Page:
     """The summary of the HTML page, and what changed."""
-    found = findings(report)
-    # If nothing changed, the earlier report has shown the findings, and the counts below are enough.
-    with_findings = report.changes is None or bool(news(report.changes))
+    found, counts = findings(report), categories(report)
     when = "" if report.at is None else f", {clock(report.at, None)}"
-    rows = tuple((one.severity.value, one.fact, f"{_named(report, one)}{one.meaning}") for one in found)
-    counts = tuple((f"{one.pods:,}", one.severity.value, one.words) for one in categories(report))
     tables: list[Table | Section] = [] if report.changes is None else [*changes_tables(report.changes)]
-    if rows and with_findings:
-        tables.append(Table("What stands out, the worst first", ("urgency", "fact", "what it means"), rows))
-    if counts and with_findings:
-        tables.append(Table("Pods, each counted once", ("pods", "urgency", "what"), counts, frozenset({0})))
+    # If nothing changed, the earlier report has shown the findings.
+    if report.changes is None or news(report.changes):
+        rows = [(one.severity, one.fact.rstrip("."), _details(report, one, wide=wide)) for one in found]
+        fine = [one for one in counts if one.severity is Severity.FINE]
+        words = fine[0].words if len(fine) == 1 else ", ".join(f"{one.pods:,} {one.words}" for one in fine)
+        if fine:
+            fact = f"{sum(one.pods for one in fine):,} of {counted(len(report.pods), 'pod')}: {words}"
+            rows.append((Severity.FINE, fact, ""))
+        title = "" if report.changes is None else "Findings, the worst first"
+        tables.append(_judged(title, ("", ""), rows))
+        if wide:
+            each = [(one.severity, one.words, f"{one.pods:,}") for one in counts]
+            tables.append(_judged("Pods, each counted once", ("what", "pods"), each, right=frozenset({1})))
     # Commands for the worst node, then the worst pod; pods on silent nodes are covered by their node.
     next_commands: list[Command] = []
     flagged = [(_MARKS[flags[0].mark], node.name) for node in report.nodes if (flags := node_flags(node))]
@@ -330,14 +334,27 @@ def summary_page(report: ClusterReport) -> Page:
     return Page(
         title=f"{report.scope or 'all namespaces'} of {asked_words(report)}{when}",
         verdict=_sentences(report, found),
-        severity=_worst(report),
+        # With changes, the first sentence is about them, and the rows have marks.
+        severity=_worst(report) if report.changes is None else None,
         parts=(*tables, *_unknown(report)),
         next_commands=tuple(next_commands),
     )
 
 
-def _named(report: ClusterReport, finding: SummaryFinding) -> str:
-    """The pods of a finding, if the page has no list of them."""
+def _judged(
+    title: str,
+    headings: tuple[str, ...],
+    rows: Sequence[tuple[Severity, str, str]],
+    right: frozenset[int] = frozenset(),
+) -> Table:
+    """A table of rows with their marks."""
+    marks = tuple(severity for severity, _, _ in rows)
+    cells = tuple((fact, more) for _, fact, more in rows)
+    return Table(title, headings, cells, right=right, one_line=True, marks=marks)
+
+
+def _details(report: ClusterReport, finding: SummaryFinding, *, wide: bool) -> str:
+    """The pods of a finding if the page has no list of them; with every detail, or without pods, what it means."""
     names = []
     for pod in report.pods:
         if pod.risk is finding.risk is not None:
@@ -345,7 +362,9 @@ def _named(report: ClusterReport, finding: SummaryFinding) -> str:
             if stuck and pod.risk is PodRisk.STUCK:
                 name += f" ({stuck.reason}{f' {stuck.times} times' if stuck.times > 1 else ''})"
             names.append(name)
-    return f"{listed(names, most=_MAX_NAMED)}. " if names else ""
+    named = listed(names, None if wide else _MAX_NAMED)
+    means = finding.meaning if wide or not named or finding.risk in _OF_CLAIMS else ""
+    return ". ".join(filter(None, (named, means)))
 
 
 def report_verdict(report: ClusterReport) -> Verdict:

@@ -191,7 +191,7 @@ CAUSES: Final[dict[Cause, CauseWords]] = {
         remedies.eviction,
         Check.AUDIT_LOG,
     ),
-    Cause.TAINT_EVICTION: CauseWords("taint of the node", sentences.tainted, remedies.taint),
+    Cause.TAINT_EVICTION: CauseWords("deleted by a taint", sentences.tainted, remedies.taint),
     Cause.NODE_REMOVED: CauseWords(
         "node gone",
         sentences.of_node("garbage collection removed the pod: its Node object is gone", removed_words),

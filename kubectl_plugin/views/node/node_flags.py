@@ -128,7 +128,7 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
     name = counted(len(nodes), "node") if more else nodes[0].name
     match mark:
         case NodeMark.SILENT:
-            return f"{name} {'are' if more else 'is'} silent.", "It is unknown what still runs there."
+            return f"{name} {'are' if more else 'is'} silent.", "Unknown what still runs there."
         case NodeMark.NOT_READY:
             said = dict.fromkeys(cut(node.unready_message).rstrip(".") for node in nodes if node.unready_message)
             says = f" The kubelet says: {listed(list(said), _MAX_NAMED)}." if said else ""
@@ -158,18 +158,18 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
             return f"{name} {'are' if more else 'is'} near an eviction.", _nearest(nodes)
         case NodeMark.NEAR_LIMIT:
             containers = counted(sum(node.near_limit for node in nodes), "container")
-            meaning = (
-                "The working set of each is "
-                f"{NEAR_LIMIT_PERCENT}% of its own limit or more: at the limit the kernel kills it."
-            )
+            meaning = f"Working set at {NEAR_LIMIT_PERCENT}% or more: at the limit the kernel kills it."
             return f"{name}: {containers} near the limit.", meaning
         case NodeMark.CPU_BEYOND | NodeMark.MEMORY_BEYOND:
             resource = "cpu" if mark is NodeMark.CPU_BEYOND else "memory"
             of_each = [(node.name, node.cpu if mark is NodeMark.CPU_BEYOND else node.memory) for node in nodes]
-            shares = [f"{node_name} {percent_of(each.total, each.allocatable)}%" for node_name, each in of_each]
+            shares = [
+                f"{f'{node_name} ' if more else ''}{percent_of(each.total, each.allocatable)}%"
+                for node_name, each in of_each
+            ]
             return (
-                f"{name}: more {resource} is requested than is allocatable.",
-                f"Requests of allocatable {resource}: {listed(shares, _MAX_NAMED)}.",
+                f"{name}: {resource} requests over 100%.",
+                f"{listed(shares, _MAX_NAMED)} of allocatable.",
             )
         case NodeMark.CPU_FULL | NodeMark.MEMORY_FULL:
             resource = "cpu" if mark is NodeMark.CPU_FULL else "memory"
@@ -178,14 +178,14 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
         case NodeMark.PODS_FULL:
             return f"{name}: as many pods as the kubelet allows.", "No other pod fits, whatever it requests."
         case NodeMark.CORDONED:
-            return f"{name} {'are' if more else 'is'} cordoned.", "No new pod is placed there (spec.unschedulable)."
+            return f"{name} {'are' if more else 'is'} cordoned.", "No new pod is placed there."
 
 
 def _nearest(nodes: Sequence[NodeEntry]) -> str:
     """The headroom of each node, the nearest first."""
     levels = sorted(((node.nearest, node.name) for node in nodes if node.nearest), key=lambda one: one[0].percent)
     shown = [
-        f"{name}: {memory(level.left)} left until {level.signal.value} is met ({level.percent}%)"
+        f"{f'{name}: ' if len(levels) > 1 else ''}{memory(level.left)} ({level.percent}%) until {level.signal.value}"
         for level, name in levels[:_MAX_NAMED]
     ]
     rest = len(levels) - len(shown)

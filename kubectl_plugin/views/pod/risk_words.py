@@ -11,7 +11,7 @@ from kubectl_plugin.reports.verdict import Severity, trouble_until
 from podrules.node.pressure.usage import NEAR_LIMIT_PERCENT
 
 RISK_WORDS: Final = {
-    PodRisk.NODE_DOWN: "node is silent",
+    PodRisk.NODE_DOWN: "node silent",
     PodRisk.UNSCHEDULABLE: "no node fits",
     PodRisk.HELD_UP: "container does not run",
     PodRisk.OOM_KILLED: "OOMKilled",
@@ -42,7 +42,7 @@ RISK_WORDS: Final = {
 }
 """The words are the same for one pod and for many. If a pod has several risks, the worst counts."""
 RISK_MEANINGS: Final = {
-    PodRisk.UNSCHEDULABLE: "The scheduler finds no node.",
+    PodRisk.UNSCHEDULABLE: "",
     PodRisk.HELD_UP: (
         "The kubelet tried to start it, and waits longer each time: ImagePullBackOff, CrashLoopBackOff and so on."
     ),
@@ -60,10 +60,8 @@ RISK_MEANINGS: Final = {
     PodRisk.NO_SCHEDULER: "Pending for 5 min or more without a PodScheduled condition: see spec.schedulerName.",
     PodRisk.DISRUPTED: "Condition DisruptionTarget is True: an eviction or preemption is under way.",
     PodRisk.FAILED: "A failed pod does not restart by itself; its owner may have made another.",
-    PodRisk.NEAR_LIMIT: (
-        f"A container is at {NEAR_LIMIT_PERCENT}% of its limit or more (working set): at the limit the kernel kills it."
-    ),
-    PodRisk.OVER_REQUEST: "The kubelet evicts such pods first when their node runs short, in every QoS class.",
+    PodRisk.NEAR_LIMIT: f"Working set at {NEAR_LIMIT_PERCENT}% or more: at the limit the kernel kills it.",
+    PodRisk.OVER_REQUEST: "Evicted first if their node runs short, in every QoS class.",
     PodRisk.NOT_READY: "Services that select only ready pods send it no traffic.",
     PodRisk.RESTARTED: "A container ended, and runs again.",
     PodRisk.NOT_STARTED: "A node is chosen, and the containers do not run yet.",
@@ -75,10 +73,10 @@ RISK_MEANINGS: Final = {
     PodRisk.KEPT: "The processes have ended; the owner of the finalizer has not removed it.",
     PodRisk.TERMINATING: "The grace period is not over, or no process is left.",
     PodRisk.RESIZE_PENDING: "The kubelet has not applied the new resources.",
-    PodRisk.NO_GRACE_PERIOD: "A plain delete is a force delete there.",
+    PodRisk.NO_GRACE_PERIOD: "A plain delete is a force delete.",
     PodRisk.BEST_EFFORT: "Nothing is reserved.",
 }
-"""The meaning of each risk in the summary; the summary names nodes that do not answer one by one."""
+"""The meaning of each risk in the summary; the summary names silent nodes one by one."""
 RISK_SEVERITY: Final = trouble_until(PodRisk.FAILED)
 """How urgent each risk is, as in the explanation of the pod."""
 

@@ -24,8 +24,8 @@ _REMEDIES: Final = {
     "kube-controller-manager runs",
     BudgetRisk.UNHEALTHY: "pods that are not Ready are held too: unhealthyPodEvictionPolicy AlwaysAllow lets them be "
     "evicted, and also pods that are only starting",
-    BudgetRisk.BLOCKS_NOW: "more of its pods have to be Ready first: check pods that are not Ready or not made yet, "
-    "and nodes that do not answer",
+    BudgetRisk.BLOCKS_NOW: "more pods have to be Ready first: check those that are not Ready or not made yet, and "
+    "silent nodes",
     BudgetRisk.NOT_OBSERVED: "wait until the disruption controller has seen its newest spec",
 }
 """The remedies for evictions that a budget blocks."""
@@ -108,7 +108,7 @@ def hold_words(unmoved: Iterable[UnmovedPod], *, pending: Iterable[PlannedSpec] 
         if unready:
             remedy = f"{remedy} (not Ready: {listed([f'{one.namespace}/{one.name}' for one in unready], most=2)})"
         elif unready is not None:
-            remedy = "more of its pods have to be Ready first: all existing ones are, so check why others are not made"
+            remedy = "more pods have to be Ready first: all existing ones are, so check why others are not made"
         if lacks is not None:
             name, evicted = f"{lacks.namespace}/{lacks.name}", (lacks.namespace, f"pod/{lacks.name}") in replaced
             which = f"the replacement of {name}" if evicted else f"pod {name}"

@@ -7,15 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from cluster_io.demo import DEMO_NOW, demo_kubelets, demo_objects
 from cluster_io.gather import Gatherer
 from cluster_io.in_memory import MemorySource
 from kubectl_plugin.exit_codes import NOT_CERTAIN, NOTHING_LEFT
-from kubectl_plugin.gather.ends import Ends
-from kubectl_plugin.render.command import Hint, Prose
+from kubectl_plugin.gather.ends import HOUR, Ends
+from kubectl_plugin.render.command import Hint, Prose, Target
+from kubectl_plugin.render.text import render_page
 from kubectl_plugin.reports.end_report import EndReport, end_report
 from kubectl_plugin.views.died.causes import CAUSES, cause_sentence, end_remedies, further_evidence
 from kubectl_plugin.views.died.page import end_page
+from kubectl_plugin.views.died.table import ends_page
 from podrules.ending.died.cause import Cause, EndVerdict, Grade, Suspect, Weight
 from podrules.ending.died.evidence import Evidence, KnownEnd
 from podrules.ending.died.of_pod import EndOf, PodEnd
@@ -237,13 +241,43 @@ def test_explain_shows_the_same_end(tmp_path: Path) -> None:
 def test_node_and_the_report_count_them(tmp_path: Path) -> None:
     file = snapshot(tmp_path, crashed(), crashed("db"))
     assert died(file, "-o", "wide").out.count("\nProof") == 2
-    assert "By cause" in died(file).out
+    assert "2 pods ended in the last 60 min: its own process." in died(file).out
     assert "2  its own process" in run("node", "n1", "--snapshot", file).out
     page = tmp_path / "r.html"
     assert run("report", "--all", "-o", str(page), "--snapshot", file).code == 0
     text = page.read_text()
     assert "Ended in the last hour" in text
     assert "its own process" in text
+
+
+_GROUPED = """\
+x 9 pods ended in the last 60 min, 5 of them: node-c3 silent, deleted by a
+taint.
+
+x  5  node-c3 silent, deleted by a taint  3 min ago
+     shop/checkout-mv9cgvs6p-g8h5k, shop/web-wkmm8tk5p-m7lqd,
+     shop/search-5l7xfxsb4-k5wvb, shop/db-1, data/broker-2
+x  2  preempted                           42 s to 3 min ago
+     ml/embed-n6d8t, batch/nightly-index-w5k9d
+x  1  likely own memory limit             2 min ago
+     shop/image-resizer-t7fpjd79c-t6pxj/resizer
+ok 1  completed                           4 min ago
+     batch/nightly-report-29870100-wm6rq/report
+
+Next          kubectl qos partitions
+              kubectl qos died pod/checkout-mv9cgvs6p-g8h5k -n shop
+"""
+
+
+def test_terminal_groups_ends_by_cause_and_node() -> None:
+    now = datetime.fromisoformat(DEMO_NOW)
+    ends = Ends(Gatherer(MemorySource(demo_objects(), description="it", now=now, kubelets=demo_kubelets())))
+    reports = list(ends.everywhere(None, now - HOUR))
+    page = ends_page(reports, now, since=HOUR, every=False)
+    assert render_page(page, colour=False, target=Target()) == _GROUPED
+    # Many pods of one cause: a few names, and how to see the others.
+    many = ends_page([replace(reports[1], name=f"p{number}") for number in range(12)], now, since=HOUR, every=False)
+    assert "/resizer and 4 more (--all)" in render_page(many, colour=False, target=Target())
 
 
 def test_names_of_the_cluster_are_escaped_on_terminals(tmp_path: Path) -> None:
@@ -345,7 +379,7 @@ def test_preempted_pod_and_crashed_successor_are_two_ends(tmp_path: Path) -> Non
     file = snapshot(tmp_path, *preempted)
     items = reported(file)["items"]
 
-    assert "What ended: 2 pods" in (said := died(file).out)
+    assert "2 pods ended" in (said := died(file).out)
     assert said.count("kubectl qos died") == 1
     assert [(one["name"], one["earlier"], one["end"]["container"]) for one in items] == [
         ("web", False, "app"),
