@@ -134,9 +134,9 @@ class ExplainOptions(CommandOptions, command="explain", words=_EXPLAIN):
         help="or TYPE NAME …, TYPE for all of a namespace, several types with commas; NAME alone is a pod",
     )
     selection: Selection = selection_flags(everywhere=True)
+    """Selects among the objects of types without names."""
     every: bool = ALL
     """Whether each object has its row; else healthy ones are counted."""
-    """Selects among the objects of types without names."""
     files: tuple[str, ...] = FILES
     validation: Validation = VALIDATION
     """The validation of ``files``."""
