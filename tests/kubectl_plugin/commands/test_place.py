@@ -415,7 +415,7 @@ def test_existing_pods_and_silent_node_are_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("node", "code", "words"),
     [
-        ("a", 7, "Its spec.nodeName is a, which does not answer: the pod stays Pending until it does."),
+        ("a", 7, "Its spec.nodeName is a, which is silent: the pod stays Pending until it answers."),
         ("nosuch", 7, "Its spec.nodeName is nosuch, and there is no such node: pod garbage collection deletes it."),
         ("b", 0, ""),
     ],
