@@ -42,18 +42,19 @@ def run(options: PlaceOptions, source: Source, streams: Streams) -> int:
         target=options.cluster.target(options.scheduler_config),
         source=source,
     )
+    folded = streams.out.isatty() and not options.output.wide
     names = [*(spec.name for spec in report.specs), *(entry.name for entry in report.refused)]
-    printer.add(report, names, partial(_pages, report, wide=options.output.wide))
+    printer.add(report, names, partial(_pages, report, wide=options.output.wide, folded=folded))
     printer.finish()
     if files.incomplete or any(entry.by_api_server for entry in report.refused):
         return REFUSED
     return NO_PLACE if report.fits is False else certainty([report]) or (0 if report.fits else NOT_CERTAIN)
 
 
-def _pages(report: PlanReport, *, wide: bool) -> Iterator[Page]:
+def _pages(report: PlanReport, *, wide: bool, folded: bool) -> Iterator[Page]:
     from kubectl_plugin.views.scheduling.plan import plan_page
 
-    yield plan_page(report, wide=wide)
+    yield plan_page(report, wide=wide, folded=folded)
 
 
 def _read_files(options: PlaceOptions, gatherer: Gatherer, streams: Streams) -> FilesToPlace:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.views.words import counted, listed
 from podrules.api.model.pod import PodReference
-from podrules.scheduling.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec, UnmovedPod
+from podrules.scheduling.placement.planned import Budgets, HeldPods, PlannedBudget, UnmovedPod
 from podrules.workload.budget_risk import UNREADY_FIRST, BudgetRisk
 from podrules.workload.disruption import budget_way, fails_drain
 
@@ -29,6 +29,8 @@ _REMEDIES: Final = {
     BudgetRisk.NOT_OBSERVED: "wait until the disruption controller has seen its newest spec",
 }
 """The remedies for evictions that a budget blocks."""
+_NEEDS: Final = re.compile(r"The disruption budget (\S+) needs (\d+) healthy pods and has (\d+) currently")
+"""The API server's words for a budget without room."""
 _PASSING: Final = frozenset({BudgetRisk.STALE, BudgetRisk.NOT_OBSERVED})
 """These end as soon as the disruption controller counts."""
 _NAMED: Final = 3
@@ -72,48 +74,74 @@ def blocked_words(found: Budgets) -> Iterator[str]:
         yield f"The same is true for {len(sentences) - _SENTENCES} more (below)."
 
 
-def drain_leads(held: Iterable[UnmovedPod], drain: str, *, more: bool = False) -> Iterator[str]:
-    """Says if a drain waits or fails because budgets hold pods.
+def drain_leads(held: Sequence[UnmovedPod], drain: str, *, more: bool = False) -> Iterator[str]:
+    """Says if a drain stops, waits or fails because budgets hold pods.
 
-    ``drain``: the subject of the sentence, such as ``The drain``; ``more``: other nodes follow.
+    ``drain``: the subject of the sentence, such as ``A drain``; ``more``: other nodes follow.
     """
-    held = list(held)
-    counts = Counter(fails_drain(entry.detail) for entry in held)
-    if waits := counts[False]:
-        pods = f"{counted(waits, 'pod')} {'is' if waits == 1 else 'are'}"
-        yield f"{drain} {ends_words(held)}: {pods} held by a PodDisruptionBudget."
-    if fails := counts[True]:
+    waits = [entry for entry in held if not fails_drain(entry.detail)]
+    if waits:
+        names = dict.fromkeys(needs[1] for entry in waits if (needs := _NEEDS.fullmatch(entry.detail)))
+        which = f"budgets {listed([*names], most=_NAMED)}" if len(names) > 1 else "budgets"
+        why = f"{which} hold {counted(len(waits), 'pod')}"
+        if is_one_hold(waits):
+            pods, detail = listed([_name_of(entry.pod) for entry in waits], most=2), waits[0].detail
+            needs = _NEEDS.fullmatch(detail)
+            why = f"{_needs_words(needs)} holds {pods}" if needs else f"{pods}: {detail.rstrip('.')}"
+        yield f"{drain} {ends_words(waits)}: {why}."
+    if fails := len(held) - len(waits):
         lead, rest = f"{drain} fails:", f"; it evicts the others{', then continues with the next node' if more else ''}"
         lead, rest = ("Besides,", ", and fails") if waits else (lead, rest)
-        pods = counted(fails, "pod")
-        yield f"{lead} kubectl drain does not retry {pods} that PodDisruptionBudgets hold{rest}."
+        yield f"{lead} kubectl drain does not retry {counted(fails, 'pod')} that PodDisruptionBudgets hold{rest}."
+
+
+def is_one_hold(held: Sequence[UnmovedPod]) -> bool:
+    """Whether the sentence about a drain names the budget and the pods that it holds: there is only one."""
+    return len({(entry.pod.namespace, entry.detail) for entry in held if not fails_drain(entry.detail)}) == 1
 
 
 def ends_words(held: Iterable[UnmovedPod]) -> str:
     """Says if a drain that retries only has to wait for the disruption controller."""
-    return "waits" if all(entry.hold in _PASSING for entry in held) else "does not end"
+    return "waits" if all(entry.hold in _PASSING for entry in held) else "stops"
 
 
-def hold_words(unmoved: Iterable[UnmovedPod], *, pending: Iterable[PlannedSpec] = ()) -> Iterator[str]:
-    """The API server's words and the remedy for pods that budgets hold; ``pending`` has evicted pods."""
-    replaced = {(spec.namespace, spec.name) for spec in pending if spec.origin == "drain"}
-    held: dict[tuple[BudgetRisk, str, str, PodReference | None, tuple[PodReference, ...] | None], list[str]] = {}
+def hold_words(unmoved: Sequence[UnmovedPod]) -> Iterator[str]:
+    """The remedy for pods that budgets hold, after the sentences of `drain_leads`."""
+    held: dict[str, list[str]] = {}
     for entry in unmoved:
-        if entry.hold is not None:
-            held.setdefault((entry.hold, entry.way, entry.detail, entry.lacks, entry.unready), []).append(
-                f"{entry.pod.namespace}/{entry.pod.name}"
-            )
-    for (hold, way, detail, lacks, unready), names in held.items():
-        remedy = remedy_words(hold, way)
-        if unready:
-            remedy = f"{remedy} (not Ready: {listed([f'{one.namespace}/{one.name}' for one in unready], most=2)})"
-        elif unready is not None:
-            remedy = "more pods have to be Ready first: all existing ones are, so check why others are not made"
-        if lacks is not None:
-            name, evicted = f"{lacks.namespace}/{lacks.name}", (lacks.namespace, f"pod/{lacks.name}") in replaced
-            which = f"the replacement of {name}" if evicted else f"pod {name}"
-            remedy = f"{which} has to be Ready first, and fits on no node{'' if evicted else ': explain says why'}"
-        yield f"{listed(names, most=2)}: {detail.rstrip('.')}. {remedy[:1].upper()}{remedy[1:]}."
+        named = is_one_hold(unmoved) and not fails_drain(entry.detail)
+        held.setdefault(held_by(entry, named=named), []).append(_name_of(entry.pod))
+    for words, names in held.items():
+        yield f"{words[:1].upper()}{words[1:]}." if len(held) == 1 else f"{listed(names, most=2)}: {words}."
+
+
+def held_by(entry: UnmovedPod, *, named: bool, replaced: Container[PodReference] = ()) -> str:
+    """The budget that holds a pod, and the remedy.
+
+    ``named``: the verdict names the budget already; ``replaced``: the evicted pods.
+    """
+    remedy = remedy_words(entry.hold, entry.way) if entry.hold is not None else ""
+    if entry.unready:
+        remedy = f"{remedy} (not Ready: {listed([_name_of(one) for one in entry.unready], most=2)})"
+    elif entry.unready is not None:
+        remedy = "more pods have to be Ready first: all existing ones are, so check why others are not made"
+    if (lacks := entry.lacks) is not None:
+        evicted = lacks in replaced
+        which = f"the replacement of {_name_of(lacks)}" if evicted else f"pod {_name_of(lacks)}"
+        remedy = f"{which} has to be Ready first, and fits on no node"
+    if named:
+        return remedy
+    needs = _NEEDS.fullmatch(entry.detail)
+    why = f"held by {_needs_words(needs)}" if needs else entry.detail.rstrip(".")
+    return f"{why}; {remedy}" if remedy else why
+
+
+def _needs_words(needs: re.Match[str]) -> str:
+    return f"budget {needs[1]} ({needs[3]} healthy, {needs[2]} needed)"
+
+
+def _name_of(pod: PodReference) -> str:
+    return f"{pod.namespace}/{pod.name}"
 
 
 def budgets_table(found: Budgets, *, replaced: bool) -> Table:

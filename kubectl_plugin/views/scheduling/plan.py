@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Final
 
+from msgspec.structs import replace
+
+from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.plan import PlanReport, WhatIf
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
@@ -14,10 +18,11 @@ from kubectl_plugin.views.pod.admission_words import webhook_lines
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import holder_words
 from kubectl_plugin.views.pod.verdict import also_refused, refused_words
-from kubectl_plugin.views.scheduling.budget_words import blocked_words, budgets_table, drain_leads, hold_words
+from kubectl_plugin.views.scheduling.budget_words import blocked_words, budgets_table, drain_leads, held_by, is_one_hold
 from kubectl_plugin.views.scheduling.daemon_words import daemon_tables, daemon_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.plan_more import (
+    SHOWN_NODES,
     fit_words,
     guessed,
     let_in,
@@ -30,40 +35,45 @@ from kubectl_plugin.views.scheduling.plan_more import (
     row_name,
     suspended_words,
     unknown_words,
-    victim_words,
-    weightiest,
+    victim_rows,
 )
 from kubectl_plugin.views.scheduling.spread_words import left_out_words
 from kubectl_plugin.views.words import clock, counted, lasting, listed
 from podrules.api.model.instant import span
-from podrules.scheduling.placement.planned import AchievedSpread, PlannedSpec, UnmovedPod
+from podrules.api.model.pod import PodReference
+from podrules.scheduling.placement.planned import AchievedSpread, PlannedSpec
 from podrules.workload.disruption import fails_drain
 
 _SHOWN_NODES = 10
-_SHOWN_VICTIMS = 10
 _SHOWN_PENDING = 10
 _SHOWN_LATE = 2
-_SHOWN_EVICTED = 5
-_DRAIN_REASONS = {
-    "DaemonSet": "stays, of DaemonSet {detail}: a drain ignores it",
-    "StaticPod": "stays, a static pod: {detail}",
-    "Finished": "has ended: {detail}",
-    "Terminating": "was marked for deletion before: {detail}",
-    "NoController": "would be lost: {detail}",
-    "NodeSilent": "stays Terminating: {detail}",
-    "PodDisruptionBudget": "blocks the drain: {detail}",
-    "Refused": "fails the drain: {detail}",
-    "Overdue": "{detail}",
+_SHOWN_ALIKE = 3
+_SHOWN_FITTING = 6
+_LONG: Final = 60
+"""The characters of a reason that is not repeated in the next row."""
+_DRAIN_REASONS: Final = {
+    "DaemonSet": (None, "stays, of DaemonSet {}: a drain ignores it"),
+    "StaticPod": (None, "stays, a static pod: {}"),
+    "Finished": (None, "has ended: {}"),
+    "Terminating": (None, "was marked for deletion before: {}"),
+    "NoController": (Severity.TROUBLE, "lost: no controller recreates it"),
+    "NodeSilent": (Severity.TROUBLE, "stays Terminating: {}"),
+    "PodDisruptionBudget": (Severity.TROUBLE, "{}"),
+    "Overdue": (Severity.TROUBLE, "{}"),
 }
-_FLAG_REASONS = {
-    "--force": "{pods} that no controller recreates",
+_FLAG_REASONS: Final = {
+    "--force": "no controller recreates {pods}",
     "--delete-emptydir-data": "{pods} with an emptyDir, which is lost",
-    "--ignore-daemonsets": "{pods} of DaemonSets, ignored",
+    "--ignore-daemonsets": "{pods}, which stay",
 }
+_Row = tuple[Severity | None, str, str]
 
 
-def plan_page(report: PlanReport, *, wide: bool) -> Page:
-    """Everything about one plan; ``wide`` names every node and victim."""
+def plan_page(report: PlanReport, *, wide: bool, folded: bool) -> Page:
+    """Everything about one plan.
+
+    ``wide`` names every node and victim; if ``folded``, many pods or specs that find a place share a row.
+    """
     summary = plan_verdict(report)
     # The assumed changes of the cluster; empty if there are none: the verdict then comes first.
     changes = listed(list(_changes(report.what_if)))
@@ -71,11 +81,14 @@ def plan_page(report: PlanReport, *, wide: bool) -> Page:
     if wide and any(len(entry.refusals) > 1 for entry in report.refused):
         rows = tuple((entry.name, refused_words(one)) for entry in report.refused for one in entry.refusals)
         parts.append(Table("Refused", ("object", "why"), rows))
-    if report.specs:
-        parts.append(_specs_table(report, wide=wide))
-    # A DaemonSet has one on each node.
-    if any(spec.placed > 1 and (wide or spec.daemon is None) for spec in report.asked):
-        parts.append(_nodes_table(report, wide=wide))
+    parts += _pods_tables(report, wide=wide, folded=folded)
+    flags = [f"{one.flag} ({_FLAG_REASONS[one.flag].format(pods=counted(one.pods, 'pod'))})" for one in report.flags]
+    parts.append(Section("Flags", (f"kubectl drain needs {listed(flags)}",) if flags else ()))
+    parts.append(_specs_table(report, wide=wide, folded=folded))
+    # The verdict names the nodes of one spec, if they are few; a DaemonSet has one pod on each node.
+    made = [spec for spec in report.asked if spec.origin != "drain"]
+    if any(spec.placed > 1 and (wide or (spec.daemon is None and _needs_nodes(made))) for spec in made):
+        parts.append(_nodes_table(made, wide=wide))
     for spec in report.asked:
         parts += daemon_tables(spec, wide=wide)
     spread = tuple(
@@ -88,10 +101,6 @@ def plan_page(report: PlanReport, *, wide: bool) -> Page:
     if report.budgets.budgets:
         replaced = any(spec.there for spec in report.specs if spec.origin == "manifest" and spec.daemon is None)
         parts.append(budgets_table(report.budgets, replaced=replaced))
-    if any(spec.victims for spec in report.specs):
-        parts.append(_victims_table(report, wide=wide))
-    if report.unmoved:
-        parts.append(_unmoved_table(report, wide=wide))
     lines = (f"{one.spec}: {line}" for one in report.webhook for line in webhook_lines(one))
     parts.append(Section("Webhook", tuple(lines)))
     parts.append(versions_section(report.version_notes))
@@ -101,6 +110,7 @@ def plan_page(report: PlanReport, *, wide: bool) -> Page:
         verdict=summary.sentences,
         severity=summary.severity,
         parts=tuple(parts),
+        next_commands=tuple(_next(report)),
     )
 
 
@@ -111,8 +121,9 @@ def plan_verdict(report: PlanReport) -> Verdict:
     if fits is None:
         return Verdict(VerdictCode.FIT_UNKNOWN, Severity.NOTICE, sentences)
     if fits:
-        # Pods that fit but can never be evicted are no trouble yet.
-        notice = report.lacks or report.kept or any(blocked_words(report.budgets))
+        # Pods that fit but preempt others, or can never be evicted, are no trouble yet.
+        preempted = any(spec.preempted for spec in report.specs)
+        notice = report.lacks or report.kept or preempted or any(blocked_words(report.budgets))
         severity = Severity.NOTICE if notice else Severity.FINE
         return Verdict(VerdictCode.FITS, severity, sentences)
     return Verdict(VerdictCode.DOES_NOT_FIT, Severity.TROUBLE, sentences)
@@ -126,9 +137,6 @@ def _changes(what_if: WhatIf) -> Iterator[str]:
     if what_if.without_pods:
         names = [name.removeprefix("pod/") for name in what_if.without_pods]
         yield f"without {'pod' if len(names) == 1 else 'pods'} {listed(names, most=3)}"
-    if what_if.drained:
-        turn = " one by one" if what_if.one_by_one and len(what_if.drained_nodes) > 1 else ""
-        yield f"with {listed(what_if.drained_nodes, most=3)} drained{turn}"
 
 
 def _verdict(report: PlanReport) -> Iterator[str]:
@@ -143,6 +151,10 @@ def _verdict(report: PlanReport) -> Iterator[str]:
             place = ", ".join(filter(None, (entry.file, line)))
             yield f"{entry.name} is not placed: the API server refuses it{f' ({place})' if place else ''}: {first}."
             yield from also_refused([one.field for one in more])
+    for name in report.silent:
+        pods = sum(spec.nodes.get(name, 0) for spec in report.specs)
+        goes = "1 pod goes" if pods == 1 else f"{pods} pods go"
+        yield f"{goes} to {name}, which is silent: nothing starts there until it is back."
     # kube-scheduler has reported nothing about added nodes.
     for spec in () if report.what_if.added_nodes else report.specs:
         if spec.scheduler_message and not spec.proven and not spec.is_short:
@@ -158,29 +170,43 @@ def _verdict(report: PlanReport) -> Iterator[str]:
     daemons = [spec for spec in report.specs if spec.daemon is not None]
     for spec in daemons:
         yield from daemon_words(spec, drained=report.what_if.drained_nodes)
-    yield from victim_words(daemons)
-    others = [spec for spec in report.specs if spec.origin in {"manifest", "drain"} and spec.daemon is None]
+    others = [spec for spec in report.specs if spec.origin == "manifest" and spec.daemon is None]
     yield from _asked_words(others, report)
     yield from autoscaler_words(report.specs)
     yield from pending_words([spec for spec in pending if spec not in named])
-    for name in report.silent:
-        pods = sum(spec.nodes.get(name, 0) for spec in report.specs)
-        goes = "1 pod goes" if pods == 1 else f"{pods} pods go"
-        yield f"{goes} to {name}, which does not answer: nothing starts there until it does."
     yield from blocked_words(report.budgets)
     yield from replacement_words(report.specs)
-    flags = [f"{one.flag} ({_FLAG_REASONS[one.flag].format(pods=counted(one.pods, 'pod'))})" for one in report.flags]
-    if flags:
-        of_a_node = " of a node" if len(report.what_if.drained_nodes) > 1 else ""
-        yield f"kubectl drain evicts no pod{of_a_node} without {listed(flags)}."
 
 
 def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[str]:
-    """The sentences about manifests and about the pods of a drained node."""
+    """The sentences about manifests."""
     for spec in specs:
         yield from quota_words(spec, "replica", f"of {spec.name}")
     specs = [let_in(spec) for spec in specs]
-    short = [spec for spec in specs if spec.is_short]
+    for spec in specs:
+        if spec.is_short:
+            why = why_no_node(spec.stopped, drained=report.what_if.drained_nodes) if spec.stopped is not None else ()
+            words = guessed(" ".join((_short(spec), *why)), guess=report.is_guess(spec))
+            yield unknown_words(spec) or words
+        elif spec.wanted is None:
+            then = f" The next does not: {' '.join(why_no_node(spec.stopped))}" if spec.stopped is not None else ""
+            yield guessed(f"{fit_words([spec], 'replica', f'of {spec.name}')}.{then}", guess=report.is_guess(spec))
+    total = sum(spec.placed for spec in specs)
+    # If nothing is placed, each spec says that it requests no pods.
+    if total and all(spec.wanted is not None and not spec.is_short for spec in specs):
+        nodes: Counter[str] = Counter()
+        for spec in specs:
+            nodes.update(spec.nodes)
+        everything = report.everything_fits and not report.what_if.drained
+        paid = paid_words(specs)
+        if total == 1:
+            fits = f"{'It' if everything else 'The one new pod'} fits, on {next(iter(nodes))}"
+            fit = f"{fits}, {paid}." if paid else f"{fits}."
+        else:
+            what = "pod" if everything else "new pod"
+            fits = fit_words(specs, what) if paid else f"{_every(total).capitalize()} {what}s fit"
+            fit = f"{fits}: {nodes_words(dict(nodes.most_common()))}."
+        yield guessed(fit, guess=any(map(report.is_guess, specs)))
     for spec in specs:
         if spec.wanted == 0:
             yield f"{spec.name} requests no pods."
@@ -196,47 +222,6 @@ def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
             makes = f"makes a Job at {job.schedule}, of " if job.schedule else "makes "
             yield f"{spec.name} {makes}{job_words(job)}."
         yield from suspended_words(spec)
-    # Their victims come before what would help the others.
-    yield from victim_words([spec for spec in specs if not spec.is_short]) if short else ()
-    yield from _short_words(short, report)
-    for spec in specs:
-        if spec.wanted is None:
-            then = f" The next does not: {' '.join(why_no_node(spec.stopped))}" if spec.stopped is not None else ""
-            yield guessed(f"{fit_words([spec], 'replica', f'of {spec.name}')}.{then}", guess=report.is_guess(spec))
-    made = [spec for spec in specs if spec.origin != "drain"]
-    total = sum(spec.placed for spec in made)
-    # If nothing is placed, each spec already says that it requests no pods.
-    if total and all(spec.wanted is not None and not spec.is_short for spec in made):
-        nodes: Counter[str] = Counter()
-        for spec in made:
-            nodes.update(spec.nodes)
-        paid, everything = paid_words(made), report.everything_fits and made == specs
-        if total == 1:
-            fits = f"{'It' if everything else 'The one new pod'} fits, on {next(iter(nodes))}"
-            fit = f"{fits}, {paid}." if paid else f"{fits}."
-        else:
-            what = "pod" if everything else "new pod"
-            fits = fit_words(made, what) if paid else f"{_every(total).capitalize()} {what}s fit"
-            fit = f"{fits}: {nodes_words(dict(nodes.most_common()))}."
-        yield guessed(fit, guess=any(map(report.is_guess, made)))
-    yield from victim_words(specs) if not short else ()
-
-
-def _short_words(short: Sequence[PlannedSpec], report: PlanReport) -> Iterator[str]:
-    """What stays pending and why, and the victims of the rest; evicted pods with the same reason share a sentence."""
-    groups: dict[tuple[str, str, str], list[PlannedSpec]] = {}
-    for spec in short:
-        # One by one, only the node that the pod left last is empty.
-        drained = spec.leaves[-1:] if report.what_if.one_by_one else report.what_if.drained_nodes
-        why = " ".join(why_no_node(spec.stopped, drained=drained)) if spec.stopped is not None else ""
-        alone = "" if spec.origin == "drain" and not spec.victims else spec.name
-        groups.setdefault((spec.until_back, why, alone), []).append(spec)
-    for (back, why, _), specs in groups.items():
-        stay = f"{listed([spec.name for spec in specs], most=_SHOWN_EVICTED)} stay pending."
-        lead = (_short(specs[0]) if len(specs) == 1 else stay).removesuffix(".")
-        lead += f" until {back} is back." if back else "."
-        words = guessed(" ".join((lead, *victim_words(specs), why)), guess=any(map(report.is_guess, specs)))
-        yield unknown_words(specs[0]) or words.rstrip()
 
 
 def _drain_words(report: PlanReport) -> Iterator[str]:
@@ -244,29 +229,26 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
     nodes = report.what_if.drained_nodes
     if not nodes:
         return
+    turn = ", one by one," if report.what_if.one_by_one and len(nodes) > 1 else ""
+    drain = f"Drain of {listed(nodes, most=3)}{turn}"
     held = [entry for entry in report.unmoved if entry.reason == "PodDisruptionBudget"]
     if report.stuck_on:
         # On a silent node no eviction ends.
-        do, until = ("does", "it does, or is") if len(report.stuck_on) == 1 else ("do", "they do, or are")
         stay = "1 pod stays" if report.stuck == 1 else f"{report.stuck} pods stay"
         stay = stay if report.stuck else "each pod that is evicted stays"
-        silent = f"{listed(report.stuck_on, most=3)} {do} not answer"
-        yield f"The drain does not end: {silent}, and {stay} Terminating until {until} fenced."
-    there = sum(entry.node in report.stuck_on for entry in held)
-    if there:
-        pods = f"{counted(there, 'pod')} there {'is' if there == 1 else 'are'}"
-        yield f"Besides, {pods} held by a PodDisruptionBudget (below)."
+        one = len(report.stuck_on) == 1
+        silent = f"{listed(report.stuck_on, most=3)} {'is' if one else 'are'} silent"
+        yield f"{drain} stops: {silent}, and {stay} Terminating until {'it is' if one else 'they are'} back or fenced."
     # On a silent node, a change of a budget does not help.
-    answering = [entry for entry in held if entry.node not in report.stuck_on]
-    yield from drain_leads(answering, "The drain", more=len(nodes) > 1)
-    yield from hold_words(answering, pending=report.specs)
+    yield from drain_leads([entry for entry in held if entry.node not in report.stuck_on], drain, more=len(nodes) > 1)
     late = [entry for entry in report.unmoved if entry.reason == "Overdue"]
-    for entry in late[:_SHOWN_LATE]:
-        yield f"The drain does not end before {entry.pod.namespace}/{entry.pod.name} is gone: {_late_words(entry)}."
-    if len(late) > _SHOWN_LATE:
-        yield f"The same is true for {len(late) - _SHOWN_LATE} more (below)."
+    if late:
+        names = listed([f"{entry.pod.namespace}/{entry.pod.name}" for entry in late], most=_SHOWN_LATE)
+        lead = "Besides," if held or report.stuck_on else f"{drain} stops:"
+        yield f"{lead} {names} {'is' if len(late) == 1 else 'are'} being deleted and overdue."
+    lead = "It" if held or late or report.stuck_on else drain
     for name, finalizers in [*report.kept.items()][:_SHOWN_LATE]:
-        yield f"The drain does not end before {name} is gone: {holder_words(finalizers)}."
+        yield f"{lead} does not end before {name} is gone: {holder_words(finalizers)}."
     if len(report.kept) > _SHOWN_LATE:
         yield f"Finalizers keep {len(report.kept) - _SHOWN_LATE} more of its pods."
     waiting = [entry for entry in (*held, *late) if not fails_drain(entry.detail)]
@@ -277,65 +259,47 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
         after = f"{listed(nodes[first:], most=3)} {wait} behind {nodes[first - 1]}"
         turn = "an upgrade does not continue there" if report.what_if.one_by_one else "kubectl drain continues there"
         yield f"{after}: {turn} {'before that' if report.what_if.one_by_one else 'only with --timeout, as below'}."
-    yield from _leaving_words(report, ends=not (open_nodes or held or report.kept))
+    yield from _moves_words(report, "" if open_nodes or held or report.kept else drain)
     if report.slow:
         name, grace = max(report.slow.items(), key=lambda one: one[1])
         more = f" (so may {len(report.slow) - 1} more for minutes)" if len(report.slow) > 1 else ""
         yield f"{name} may take {lasting(span(grace))} to stop, its grace period{more}: the drain waits."
-    lost = sum(entry.reason == "NoController" for entry in report.unmoved)
-    if lost:
-        yield f"{counted(lost, 'pod')} would be lost: no controller recreates {'it' if lost == 1 else 'them'}."
 
 
-def _leaving_words(report: PlanReport, *, ends: bool) -> Iterator[str]:
-    """``The drain ends; 3 of 4 pods find no place: pod/a, pod/b and pod/c.``; then pods that wait or move twice."""
-    nodes, lead = report.what_if.drained_nodes, "The drain ends; " if ends else "Besides, "
+def _moves_words(report: PlanReport, drain: str) -> Iterator[str]:
+    """``Drain of node-a1 ends, but 3 of 4 pods find no place.``; an empty ``drain`` does not end."""
     specs = [spec for spec in report.specs if spec.origin == "drain"]
-    if specs:
-        # How many of the evicted pods find a place, and where.
-        short, pods = [spec for spec in specs if spec.is_short], counted(len(specs), "pod")
-        where, paid = Counter(node for spec in specs for node in spec.nodes), paid_words(specs)
-        if unknown := sum(bool(unknown_words(spec)) for spec in short):
-            moved = f"where {unknown} of {pods} would go is unknown"
-        elif short:
-            late = {spec.until_back for spec in short}
-            until = "" if "" in late else f" before {listed(sorted(late))} {'is' if len(late) == 1 else 'are'} back"
-            names = listed([spec.name for spec in short], most=_SHOWN_EVICTED)
-            if len(specs) == 1:
-                moved = f"{names} finds no place{until}"
-            else:
-                which = f": {names}" if len(short) < len(specs) else ""
-                moved = f"{len(short)} of {pods} {'finds' if len(short) == 1 else 'find'} no place{until}{which}"
-        elif len(specs) == 1:
-            moved = f"{specs[0].name} finds a place on {next(iter(where))}{f', {paid}' if paid else ''}"
-        else:
-            alone, every = sum(spec.without_preemption for spec in specs), _every(len(specs))
-            find = f"{alone} of {pods} {'finds' if alone == 1 else 'find'} a place without preemption, {every} {paid}"
-            moved = f"{find if paid else f'{every} pods find a place'}: {nodes_words(dict(where.most_common()))}"
-        yield guessed(f"{lead}{moved}.", guess=any(map(report.is_guess, specs)))
+    short, pods = [spec for spec in specs if spec.is_short], counted(len(specs), "pod")
+    guess, fine, bad = any(map(report.is_guess, specs)), "", []
+    if unknown := sum(bool(unknown_words(spec)) for spec in short):
+        fine = f"where {unknown} of {pods} would go is unknown"
+    elif short:
+        late = {spec.until_back for spec in short}
+        until = "" if "" in late else f" before {listed(sorted(late))} {'is' if len(late) == 1 else 'are'} back"
+        who = f"{len(short)} of {pods}" if len(specs) > 1 else f"pod {_pod_name(short[0])}"
+        bad = [f"{who} {'finds' if len(short) == 1 else 'find'} no place{until}"]
+    elif specs:
+        alone, paid, every = sum(spec.without_preemption for spec in specs), paid_words(specs), _every(len(specs))
+        fine = f"{every} pods find a place" if len(specs) > 1 else f"pod {_pod_name(specs[0])} finds a place"
+        if paid and len(specs) > 1:
+            fine = f"{alone} of {pods} {'finds' if alone == 1 else 'find'} a place without preemption, {every} {paid}"
+        elif paid:
+            fine = f"{fine}, {paid}"
     elif not report.refused:
-        nothing = f"{lead}no pod of {listed(nodes, most=3)} is recreated elsewhere."
-        yield guessed(nothing, guess=ends and report.guesses_drain)
-    if len(nodes) == report.nodes and not report.what_if.one_by_one and any(spec.is_short for spec in specs):
+        fine, guess = "no pod is recreated elsewhere", bool(drain) and report.guesses_drain
+    if lost := sum(entry.reason == "NoController" for entry in report.unmoved):
+        bad.append(f"{counted(lost, 'pod')} {'is' if lost == 1 else 'are'} lost")
+    if bad:
+        yield guessed(f"{f'{drain} ends, but' if drain else 'Besides,'} {listed(bad)}.", guess=guess)
+    if fine:
+        lead = f"{drain} ends: " if drain and not bad else ""
+        yield guessed(f"{lead}{fine if lead else fine[:1].upper() + fine[1:]}.", guess=guess)
+    if len(report.what_if.drained_nodes) == report.nodes and not report.what_if.one_by_one and short:
         yield "No node is left: all are drained."
-    if waits := [spec.name for spec in specs if spec.waits]:
-        leave = "leaves" if len(waits) == 1 else "leave"
-        once = "once replacements of others are Ready, as a budget requires"
-        yield f"{listed(waits, most=_SHOWN_EVICTED)} {leave} {once}."
-    if again := [spec.name for spec in specs if len(spec.leaves) > 1]:
-        yield f"{listed(again, most=_SHOWN_EVICTED)} {'moves' if len(again) == 1 else 'move'} more than once."
 
 
 def _every(pods: int) -> str:
     return "both" if pods == 2 else f"all {pods}"
-
-
-def _late_words(entry: UnmovedPod) -> str:
-    """``deleted, overdue since …; finalizer "example.com/copy" keeps …``; empty: the pod is not late."""
-    if entry.over is None:
-        return ""
-    held = f"; {holder_words(entry.detail.split(', '))}" if entry.detail else ""
-    return f"deleted before, overdue since {clock(entry.over, None)}{held}"
 
 
 def _short(spec: PlannedSpec) -> str:
@@ -357,37 +321,134 @@ def _short(spec: PlannedSpec) -> str:
     return f"{lead}{held}"
 
 
-def _specs_table(report: PlanReport, *, wide: bool) -> Table:
-    rows = []
-    pending = [spec for spec in report.specs if spec.origin == "pending"]
-    left_out = [] if wide else pending[_SHOWN_PENDING:]
-    for spec in report.specs:
-        if spec in left_out:
-            continue
-        wanted = "" if spec.wanted is None else f" of {spec.wanted}"
-        leaves = f" from {', '.join(spec.leaves)}" if len(report.what_if.drained_nodes) > 1 and spec.leaves else ""
-        if spec.placed == 1:
-            (node,) = spec.nodes
-            (zone,) = spec.zones
-            where = f"{node} ({zone})" if zone else node
-            where = f"{where}, once {spec.until_back} is back" if spec.until_back else where
-        else:
+def _pods_tables(report: PlanReport, *, wide: bool, folded: bool) -> Iterator[Table]:
+    """The pods of drained nodes and those that are preempted: those in trouble first, then those that find a place."""
+    moved = [spec for spec in report.specs if spec.origin == "drain"]
+    rows = [*_unmoved_rows(report, moved, wide=wide), *_short_rows(report, moved)]
+    rows = [*_joined([*rows, *victim_rows(report.specs, wide=wide)], folded=folded)]
+    fit, many = [spec for spec in moved if not spec.is_short], len(report.what_if.drained_nodes) > 1
+    fine = [spec for spec in fit if folded and _mark(report, spec) is Severity.FINE]
+    if len(fine) > _SHOWN_FITTING:
+        nodes = Counter(node for spec in fine for node in spec.nodes)
+        counts = ", ".join(f"{node} {count}" for node, count in nodes.most_common(_SHOWN_NODES))
+        rest = f", {counted(len(nodes) - _SHOWN_NODES, 'more node')}" if len(nodes) > _SHOWN_NODES else ""
+        rows.append((Severity.FINE, f"{len(fine)} {'more' if rows else 'pods'}", f"-> {counts}{rest} (-o wide)"))
+        fit = [spec for spec in fit if spec not in fine]
+    yield _marked(rows)
+    placed: list[_Row] = []
+    for spec in fit:
+        where = f"-> {_node_words(spec)}{f', from {listed(spec.leaves)}' if many else ''}"
+        where += ", once replacements of others are Ready (its budget)" if spec.waits else ""
+        placed.append((_mark(report, spec), _pod_name(spec), where))
+    yield _marked(placed)
+
+
+def _marked(rows: Sequence[_Row]) -> Table:
+    marks = tuple(mark for mark, *_ in rows)
+    return Table("", ("", ""), tuple((name, words) for _, name, words in rows), one_line=True, marks=marks)
+
+
+def _unmoved_rows(report: PlanReport, moved: Sequence[PlannedSpec], *, wide: bool) -> Iterator[_Row]:
+    """The pods that block the drain, would be lost or stay; without -o wide, flags count those of DaemonSets."""
+    order = list(_DRAIN_REASONS)
+    replaced = {PodReference(spec.namespace, spec.name.removeprefix("pod/")) for spec in moved}
+    answering = [one for one in report.unmoved if one.hold and one.node not in report.stuck_on]
+    for entry in sorted(report.unmoved, key=lambda entry: -order.index(entry.reason)):
+        mark, words = _DRAIN_REASONS[entry.reason]
+        detail = entry.detail
+        if entry.reason == "PodDisruptionBudget":
+            # On a silent node, a change of a budget does not help.
+            held = entry if entry in answering else replace(entry, hold=None, lacks=None, unready=None)
+            named = held is entry and is_one_hold(answering) and not fails_drain(detail)
+            detail = f"{'held: ' if named else ''}{held_by(held, named=named, replaced=replaced)}"
+            detail += f" ({entry.detail})" if wide and entry.detail not in detail else ""
+        elif entry.over is not None:
+            finalizers = f"; {holder_words(detail.split(', '))}" if detail else ""
+            detail = f"overdue since {clock(entry.over, None)}{finalizers}"
+        if wide or entry.reason != "DaemonSet":
+            on = f" on {entry.node}" if len(report.what_if.drained_nodes) > 1 else ""
+            yield mark, f"{entry.pod.namespace}/{entry.pod.name}{on}", words.format(detail)
+
+
+def _short_rows(report: PlanReport, moved: Sequence[PlannedSpec]) -> Iterator[_Row]:
+    """The evicted pods without a place."""
+    for spec in moved:
+        if spec.is_short:
+            # One by one, only the node that the pod left last is empty.
+            drained = spec.leaves[-1:] if report.what_if.one_by_one else report.what_if.drained_nodes
+            why = why_no_node(spec.stopped, drained=drained) if spec.stopped is not None else ()
+            lead = f"no place until {spec.until_back} is back." if spec.until_back else "no place."
+            words = guessed(" ".join((lead, *why)), guess=report.is_guess(spec))
+            yield _mark(report, spec), _pod_name(spec), unknown_words(spec) or words
+
+
+def _joined(rows: Sequence[_Row], *, folded: bool) -> Iterator[_Row]:
+    """The rows, worst first; of rows with the same long text, the first has it."""
+    alike: dict[tuple[Severity | None, str], list[str]] = {}
+    for mark, name, words in sorted(rows, key=lambda row: row[0].urgency if row[0] else -1, reverse=True):
+        alike.setdefault((mark, words), []).append(name)
+    for (mark, words), (first, *others) in alike.items():
+        yield mark, first, words
+        like = f"like {first}" if len(words) > _LONG else words
+        shown = others[: _SHOWN_ALIKE if folded else None]
+        yield from ((mark, name, like) for name in shown)
+        if len(others) > len(shown):
+            yield mark, f"{len(others) - len(shown)} more", f"{like} (-o wide)"
+
+
+def _pod_name(spec: PlannedSpec) -> str:
+    return f"{spec.namespace}/{spec.name.removeprefix('pod/')}"
+
+
+def _mark(report: PlanReport, spec: PlannedSpec) -> Severity | None:
+    """Pods that are pending already and those that only an autoscaler may request are not judged."""
+    if spec.origin in {"pending", "autoscaler"}:
+        return None
+    if spec.is_short or spec.awaited is not None or not spec.nodes.keys().isdisjoint(report.silent):
+        return Severity.NOTICE if report.is_guess(spec) else Severity.TROUBLE
+    return Severity.NOTICE if report.is_guess(spec) else Severity.FINE
+
+
+def _node_words(spec: PlannedSpec) -> str:
+    """``node-b2 (eu-1b)``, of a spec with one pod."""
+    (node,), (zone,) = spec.nodes, spec.zones
+    return f"{node} ({zone})" if zone else node
+
+
+def _specs_table(report: PlanReport, *, wide: bool, folded: bool) -> Table:
+    """The requested and pending specs, those that are short first."""
+    rows: list[tuple[Severity | None, tuple[str, ...]]] = []
+    specs = [spec for spec in report.specs if spec.origin != "drain"]
+    pending = [] if wide else [spec for spec in specs if spec.origin == "pending"][_SHOWN_PENDING:]
+    fit = [spec for spec in specs if folded and _mark(report, spec) is Severity.FINE]
+    fit = fit if len(fit) > _SHOWN_FITTING else []
+    for spec in specs:
+        if spec not in pending and spec not in fit:
+            of = "" if spec.wanted is None else f" of {spec.wanted}"
             where = ", ".join(f"{zone or 'no zone'} {count}" for zone, count in spec.zones.items()) or "-"
-        row = (f"{row_name(spec)}{leaves}", f"{spec.placed}{wanted}", where)
-        rows.append((str(spec.priority), *row) if wide else row)
-    if left_out:
-        placed = sum(spec.placed for spec in left_out)
-        rows.append((f"{len(left_out)} more pending (-o wide)", f"{placed} of {len(left_out)}", ""))
-    headings = ("spec", "placed", "where")
-    if wide:
-        return Table("", ("priority", *headings), tuple(rows), right=frozenset({0, 2}))
-    return Table("", headings, tuple(rows), right=frozenset({1}))
+            where = _node_words(spec) if spec.placed == 1 else where
+            cells = (row_name(spec), f"{spec.placed}{of}", *((str(spec.priority),) if wide else ()), where)
+            rows.append((_mark(report, spec), cells))
+    rows.sort(key=lambda row: row[0] is Severity.TROUBLE, reverse=True)
+    for left_out, what, mark in ((fit, "more", Severity.FINE), (pending, "more pending", None)):
+        if left_out:
+            placed = sum(spec.placed for spec in left_out)
+            wanted = sum(spec.wanted or 0 for spec in left_out)
+            rows.append((mark, (f"{len(left_out)} {what} (-o wide)", f"{placed} of {wanted}", "")))
+    marks = tuple(mark for mark, _ in rows)
+    headings = ("spec", "placed", *(("priority",) if wide else ()), "where")
+    return Table("", headings, tuple(row for _, row in rows), right=frozenset({1, 2} if wide else {1}), marks=marks)
 
 
-def _nodes_table(report: PlanReport, *, wide: bool) -> Table:
+def _needs_nodes(specs: Sequence[PlannedSpec]) -> bool:
+    """Whether the verdict does not name each node of each spec."""
+    return len(specs) > 1 or any(len(spec.nodes) > SHOWN_NODES + 1 for spec in specs)
+
+
+def _nodes_table(specs: Sequence[PlannedSpec], *, wide: bool) -> Table:
     # Pending pods have their own rows in the table of specs.
     by_node: dict[str, dict[str, int]] = {}
-    for spec in report.asked:
+    for spec in specs:
         for node, count in spec.nodes.items():
             by_node.setdefault(node, {})[row_name(spec)] = count
     totals = {node: sum(counts.values()) for node, counts in by_node.items()}
@@ -399,8 +460,22 @@ def _nodes_table(report: PlanReport, *, wide: bool) -> Table:
         rows.append((str(totals[node]), node, of))
     if rest := order[len(shown) :]:
         rows.append((str(sum(totals[node] for node in rest)), f"{counted(len(rest), 'more node')} (-o wide)", ""))
-    headings = ("pods", "node", "of") if len(report.asked) > 1 else ("pods", "node")
+    headings = ("pods", "node", "of") if len(specs) > 1 else ("pods", "node")
     return Table("", headings, tuple(row[: len(headings)] for row in rows), right=frozenset({0}))
+
+
+def _next(report: PlanReport) -> Iterator[Command]:
+    """Explain what blocks a drain; one that would succeed is run."""
+    what_if = report.what_if
+    for node in report.stuck_on[:1]:
+        yield qos("explain node/{}", node, comment="what runs there, and whether it can be fenced")
+    held = [one for one in report.unmoved if one.hold is not None and one.node not in report.stuck_on]
+    for one in held[:1]:
+        waits, why = (one.lacks, "why it fits on no node") if one.lacks else (one.pod, "its budget")
+        yield qos("explain pod/{}", waits.name, namespace=waits.namespace, comment=why)
+    if what_if.drained_nodes and report.fits and not (what_if.one_by_one and len(what_if.drained_nodes) > 1):
+        names, flags = what_if.drained_nodes, " ".join(one.flag for one in report.flags)
+        yield kubectl(f"drain{' {}' * len(names)}", *names, options=flags, changes=True)
 
 
 def _spread_row(spec: PlannedSpec, entry: AchievedSpread) -> tuple[str, ...]:
@@ -417,40 +492,6 @@ def _spread_row(spec: PlannedSpec, entry: AchievedSpread) -> tuple[str, ...]:
         str(entry.skew),
         f"{entry.topology_key}, maxSkew {entry.max_skew} {entry.when_unsatisfiable}{least}: {counts}",
     )
-
-
-def _unmoved_table(report: PlanReport, *, wide: bool) -> Table:
-    """The pods that block the drain or would be lost come first; DaemonSet pods, which never matter, share a row."""
-    order = list(_DRAIN_REASONS)
-    entries = sorted(report.unmoved, key=lambda entry: -order.index(entry.reason))
-    daemons = [entry for entry in entries if entry.reason == "DaemonSet"]
-    nodes = report.what_if.drained_nodes
-    rows = []
-    for entry in entries:
-        if wide or entry not in daemons:
-            reason = _DRAIN_REASONS["Refused" if fails_drain(entry.detail) else entry.reason]
-            name = f"{entry.pod.namespace}/{entry.pod.name}{f' on {entry.node}' if len(nodes) > 1 else ''}"
-            rows.append((name, reason.format(detail=_late_words(entry) or entry.detail)))
-    if daemons and not wide:
-        ignored = f"a drain ignores {'it' if len(daemons) == 1 else 'them'} (-o wide)"
-        rows.append((f"{len(daemons)} of DaemonSets", ignored))
-    return Table(f"Pods of {listed(nodes, most=3)} that are not moved", ("pod", "why"), tuple(rows))
-
-
-def _victims_table(report: PlanReport, *, wide: bool) -> Table:
-    victims = [(spec, victim) for spec in report.specs for victim in spec.victims]
-    victims.sort(key=lambda row: weightiest(row[1]))
-    shown = victims if wide else victims[:_SHOWN_VICTIMS]
-    rows = []
-    for spec, victim in shown:
-        why = f"on {victim.node}, {'already being deleted; ' if victim.leaving else ''}for {row_name(spec)}"
-        why += "" if victim.replaced else "; no controller recreates it"
-        why += f"; violates PodDisruptionBudget {listed(victim.violates)}" if victim.violates else ""
-        rows.append((str(victim.priority), f"{victim.pod.namespace}/{victim.pod.name}", why))
-    if len(victims) > len(shown):
-        rows.append(("", f"{len(victims) - len(shown)} more (-o wide)", ""))
-    title = "Preempted" if any(spec.preempted for spec in report.specs) else "Already being deleted"
-    return Table(title, ("priority", "pod", "where and why"), tuple(rows), right=frozenset({0}))
 
 
 def autoscaler_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from cluster_io.kinds import find_kind
 from kubectl_plugin.reports.plan import PlanReport
+from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.pod.safety_words import ordinal_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.words import counted, listed
-from podrules.api.model.pod import PodReference
 from podrules.scheduling.placement.outcome import PlacementOutcome
 from podrules.scheduling.placement.planned import PlannedSpec, PlannedVictim
 
-_SHOWN_NODES = 4
+SHOWN_NODES = 4
 _SHOWN_VICTIMS = 2
+_SHOWN_ROWS = 10
 
 
 def more_words(report: PlanReport) -> Iterator[str]:
@@ -39,10 +40,6 @@ def more_words(report: PlanReport) -> Iterator[str]:
             yield _answer(let_in(spec), report.silent, guess=report.is_guess(let_in(spec)))
             if spec.victims and spec.nodes_unaided:
                 yield f"Without preemption: {nodes_words(spec.nodes_unaided)}."
-            if _is_paid_for(spec):
-                yield from (*_against_words([spec]), *_leaving_words(_leaving([spec])))
-            else:
-                yield from victim_words([spec])
             if spec.stopped is not None and not unknown_words(spec):
                 yield from why_no_node(spec.stopped, drained=report.what_if.drained_nodes)
             yield from suspended_words(spec)
@@ -73,78 +70,47 @@ def fit_words(specs: Sequence[PlannedSpec], what: str, of: str = "") -> str:
     return f"{fit} {alone}, {'all ' if wanted and placed == sum(wanted) else ''}{placed} {paid}"
 
 
-def paid_words(specs: Sequence[PlannedSpec], *, named: bool = False) -> str:
+def paid_words(specs: Sequence[PlannedSpec]) -> str:
     """``if 2 pods are preempted and 1 that is ending is gone``; empty if no pod has to end."""
-    victims, leaving = len(_victims(specs)), len(_leaving(specs))
-    who = listed(_names(_victims(specs)), most=_SHOWN_VICTIMS) if named else counted(victims, "pod")
-    preempted = f"if {who} {_are(victims)} preempted" if victims else ""
+    victims, leaving = sum(len(spec.preempted) for spec in specs), sum(len(spec.leaving) for spec in specs)
+    preempted = f"if {counted(victims, 'pod')} {_are(victims)} preempted" if victims else ""
     if not leaving:
         return preempted
     gone = f"that {_are(leaving)} ending {_are(leaving)} gone"
     return f"{preempted} and {leaving} {gone}" if victims else f"once {counted(leaving, 'pod')} {gone}"
 
 
-def victim_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
-    """The pods that are preempted for some specs, and those that are ending already; empty if there are none."""
-    paid = [spec for spec in specs if spec.preempted]
-    if paid:
-        them = "it" if paid[0].placed == 1 else "them"
-        beneficiary = them if len(specs) == 1 else listed([spec.name for spec in paid], most=_SHOWN_VICTIMS)
-        yield f"The scheduler preempts {listed(_names(_victims(specs)), most=_SHOWN_VICTIMS)} for {beneficiary}."
-        yield from _against_words(specs)
-    yield from _leaving_words(_leaving(specs))
-
-
 def replacement_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
-    """What happens to the preempted pods."""
-    victims = _victims(specs)
-    lost = _names(victim for victim in victims if not victim.replaced)
-    if lost:
-        them = "it" if len(lost) == 1 else "them"
-        yield f"{listed(lost, most=_SHOWN_VICTIMS)} would be lost: no controller recreates {them}."
-    if len(lost) < len(victims):
-        need = "pod's replacement needs" if len(victims) == 1 else "pods' replacements need"
-        yield f"The preempted {need} room too: that is not counted here."
+    """What the answer leaves out about the preempted pods."""
+    replaced = sum(victim.replaced for spec in specs for victim in spec.preempted)
+    if replaced:
+        pods = "replacement of the preempted pod needs" if replaced == 1 else "replacements of preempted pods need"
+        yield f"The {pods} room that is not counted here."
 
 
-def _leaving_words(victims: Sequence[PlannedVictim]) -> Iterator[str]:
-    """Pods that are ending already, and the pods for which they make room: no preemption is needed."""
-    groups: dict[tuple[tuple[PodReference, ...], str], list[PlannedVictim]] = {}
-    for victim in victims:
-        groups.setdefault((victim.preempted_for, victim.node), []).append(victim)
-    for (first, node), found in groups.items():
-        who = f"{listed(_names(found), most=_SHOWN_VICTIMS)} {_are(len(found))} already being"
-        if not first:
-            yield f"{who} deleted."
-            continue
-        pods = listed([f"{pod.namespace}/{pod.name}" for pod in first], most=_SHOWN_VICTIMS)
-        goes = "is nominated to {} and goes first" if len(first) == 1 else "are nominated to {} and go first"
-        yield f"{who} preempted for {pods}, which {goes.format(node)}."
+def victim_rows(specs: Sequence[PlannedSpec], *, wide: bool) -> Iterator[tuple[Severity | None, str, str]]:
+    """The pods that have to end for others; those whose end costs most come first."""
+    victims = sorted(((spec, one) for spec in specs for one in spec.victims), key=lambda row: _weightiest(row[1]))
+    most = len(victims) if wide else _SHOWN_ROWS
+    for spec, victim in victims[:most]:
+        name = f"{spec.namespace}/{spec.name.removeprefix('pod/')}" if spec.origin == "drain" else row_name(spec)
+        ends = f"preempted for {name} on {victim.node}"
+        if victim.leaving:
+            pods = listed([f"{pod.namespace}/{pod.name}" for pod in victim.preempted_for], most=_SHOWN_VICTIMS)
+            goes = "goes" if len(victim.preempted_for) == 1 else "go"
+            first = f"preempted for {pods}, which {goes} first" if pods else "deleted"
+            ends = f"already being {first}; {name} needs its room on {victim.node}"
+        ends += f" (priority {victim.priority})" if wide else ""
+        ends += "" if victim.replaced else "; lost: no controller recreates it"
+        ends += f"; violates PodDisruptionBudget {listed(victim.violates)}" if victim.violates else ""
+        yield None if victim.leaving else Severity.NOTICE, f"{victim.pod.namespace}/{victim.pod.name}", ends
+    if len(victims) > most:
+        yield Severity.NOTICE, f"{len(victims) - most} more", "preempted or already being deleted (-o wide)"
 
 
-def _against_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
-    """The budgets that the scheduler violates, which it does only if no other node helps."""
-    against = [victim for victim in _victims(specs) if victim.violates]
-    if against:
-        budgets = listed(sorted({name for victim in against for name in victim.violates}), most=_SHOWN_VICTIMS)
-        yield f"To preempt {listed(_names(against), most=_SHOWN_VICTIMS)} violates PodDisruptionBudget {budgets}."
-
-
-def weightiest(victim: PlannedVictim) -> tuple[bool, bool, bool]:
+def _weightiest(victim: PlannedVictim) -> tuple[bool, bool, bool]:
     """The sort key of victims: budget violations, then lost pods, then StatefulSet pods, then the others."""
     return not victim.violates, victim.replaced, not victim.stateful
-
-
-def _victims(specs: Sequence[PlannedSpec]) -> list[PlannedVictim]:
-    return sorted((victim for spec in specs for victim in spec.preempted), key=weightiest)
-
-
-def _leaving(specs: Sequence[PlannedSpec]) -> list[PlannedVictim]:
-    return [victim for spec in specs for victim in spec.leaving]
-
-
-def _names(victims: Iterable[PlannedVictim]) -> list[str]:
-    return [f"{victim.pod.namespace}/{victim.pod.name}" for victim in victims]
 
 
 def _are(count: int) -> str:
@@ -196,10 +162,10 @@ def _answer(spec: PlannedSpec, silent: Sequence[str], *, guess: bool) -> str:
     if spec.wanted == 1:
         if short:
             return f"{lead}1 more pod {of} does not fit now."
-        paid = f", {paid_words([spec], named=True)}" if spec.victims else ""
+        paid = f", {paid_words([spec])}" if spec.victims else ""
         return f"{lead}1 more pod {of} fits, on {next(iter(spec.nodes))}{paid}."
     if _is_paid_for(spec):
-        alone, paid = spec.without_preemption, paid_words([spec], named=True)
+        alone, paid = spec.without_preemption, paid_words([spec])
         fit = f"{alone or 'none'} of {spec.wanted} {'fit' if alone > 1 else 'fits'}"
         fit += " without" if spec.preempted else " now"
         lead += f"{counted(spec.wanted, 'more pod')} {of} fit {paid}"
@@ -221,9 +187,9 @@ def nodes_words(nodes: Mapping[str, int]) -> str:
 def _places(nodes: Mapping[str, int]) -> list[str]:
     places = [(count, node) for node, count in nodes.items()]
     # Naming one more node is as short as counting it.
-    if len(places) > _SHOWN_NODES + 1:
-        rest = places[_SHOWN_NODES:]
-        places = [*places[:_SHOWN_NODES], (sum(count for count, _ in rest), counted(len(rest), "more node"))]
+    if len(places) > SHOWN_NODES + 1:
+        rest = places[SHOWN_NODES:]
+        places = [*places[:SHOWN_NODES], (sum(count for count, _ in rest), counted(len(rest), "more node"))]
     return [f"{count} on {node}" for count, node in places]
 
 
@@ -238,10 +204,7 @@ def pending_words(specs: Sequence[PlannedSpec], *, leading: bool = False) -> Ite
 
     ``leading``: the answer begins with it, because the pod was named.
     """
-    names, going = _names(_victims(specs)), _names(_leaving(specs))
-    who = f"{listed(names, most=_SHOWN_VICTIMS)} {_are(len(names))} preempted for" if names else ""
-    last = f"{listed(going, most=_SHOWN_VICTIMS)}, already being deleted, {_are(len(going))} gone" if going else ""
-    once = f", once {last}" if last else ""
+    price = f", {paid}" if (paid := paid_words(specs)) else ""
     if len(specs) == 1:
         (spec,) = specs
         name = spec.name.removeprefix("pod/")
@@ -251,14 +214,11 @@ def pending_words(specs: Sequence[PlannedSpec], *, leading: bool = False) -> Ite
         )
         goes = to.format(next(iter(spec.nodes))) if spec.placed else nowhere
         goes = "" if unknown_words(spec) else goes
-        price = f", if {who.removesuffix(' for')}" if who and leading else f"; {who} it" if who else ""
-        yield f"{name} {first}{goes}{once}{price}."
+        yield f"{name} {first}{goes}{price}."
     elif specs:
         placed = sum(spec.placed for spec in specs)
         fit = "fits" if placed == 1 else "fit"
-        first = f"{len(specs)} of its pods are pending already and go first: {placed} of {len(specs)} {fit}"
-        yield f"{first}{once}{f', and {who} them' if who else ''}."
-    yield from _against_words(specs)
+        yield f"{len(specs)} of its pods are pending already and go first: {placed} of {len(specs)} {fit}{price}."
 
 
 def quota_words(spec: PlannedSpec, what: str, of: str, lead: str = "") -> Iterator[str]:

@@ -158,7 +158,7 @@ def test_pending_daemon_pods_are_listed_by_node() -> None:
     words = " ".join(ran.out.split())
     assert ran.code == 7
     assert words.startswith(
-        "3 of 6 pods of daemonset/agent stay pending: node-a2, node-b1 and node-c2 lack memory. "
+        "x 3 of 6 pods of daemonset/agent stay pending: node-a2, node-b1 and node-c2 lack memory. "
         "Way out: free 269Mi memory on node-a2 by moving payments/card-vault-ljj5qpgbh-6m2fw. "
         "daemonset/agent runs on 3 of 12 nodes."
     )
@@ -172,7 +172,7 @@ def test_pending_daemon_pods_are_listed_by_node() -> None:
 
 def test_new_node_gets_the_pods_of_daemon_sets() -> None:
     named = ("daemonset/kube-proxy", "-n", "kube-system")
-    assert _words(*named).startswith("daemonset/kube-proxy has its pods on all 12 nodes already.")
+    assert _words(*named).startswith("ok daemonset/kube-proxy has its pods on all 12 nodes already.")
     words = _words(*named, "--add-node", "like=node-a1")
     assert "daemonset/kube-proxy runs on all 13 nodes, on 12 already." in words
 
@@ -212,7 +212,9 @@ def test_autoscaler_that_is_ignored(arguments: tuple[str, ...], spec: dict[str, 
 
 def test_job_shows_parallel_and_total_pods() -> None:
     text = manifest("Job", parallelism=3, completions=10, completionMode="Indexed")
-    assert "job/x makes 3 pods at once, 10 in all, one for each index. All 3 pods fit" in _words("-f", "-", stdin=text)
+    assert "All 3 pods fit: 3 on node-b2. job/x makes 3 pods at once, 10 in all, one for each index." in _words(
+        "-f", "-", stdin=text
+    )
     title = said("explain", "--demo", "-f", "-", stdin=text)
     assert "3 pods at once, 10 in all, one for each index: the pod that it makes" in title
 
@@ -288,7 +290,7 @@ def test_drain_builds_its_cluster_once() -> None:
     """The leaving pods are determined on the cluster as read; the changed cluster is built once all are known."""
     with counted_calls(with_manifest_objects, with_controllers, cordoning_nodes) as counts:
         ran = run("place", "--demo", "--drain", "node/node-a1")
-    assert "drained" in ran.out
+    assert "Drain of node-a1 stops" in ran.out
     assert counts == {"with_manifest_objects": 1, "with_controllers": 1, "cordoning_nodes": 1}
 
 
@@ -299,12 +301,11 @@ def test_drained_node_is_no_remedy() -> None:
 
 
 def test_drain_lists_blocking_pods_before_daemon_pods() -> None:
-    for form, daemons in (("wide", ["kube-proxy", "net-agent", "csi-block-node", "log-agent"]), ("table", ["4"])):
+    for form, daemons in (("wide", ["kube-proxy", "net-agent", "csi-block-node", "log-agent"]), ("table", [])):
         page = run("place", "--demo", "--drain", "node/node-a1", "-o", form).out
-        table = page.partition("that are not moved\n")[2].partition("\n\n")[0]
-        rows = [line.split()[0].rpartition("/")[2] for line in table.splitlines()[1:] if not line.startswith(" ")]
-        assert rows[0].startswith("checkout-")
-        assert [next(one for one in daemons if name.startswith(one)) for name in rows[1:]] == daemons
+        rows = [line[3:] for line in page.splitlines() if line.startswith(("x  ", "!  ", "   ")) and line[3] != " "]
+        assert rows[0].startswith("shop/checkout-")
+        assert [row.partition("/")[2].rpartition("-")[0] for row in rows[3:]] == daemons
 
 
 def test_drain_of_a_silent_node_fails() -> None:
@@ -312,8 +313,8 @@ def test_drain_of_a_silent_node_fails() -> None:
     text = " ".join(ran.out.split())
     assert ran.code == 7
     assert (
-        "The drain does not end: a does not answer, and 1 pod stays Terminating until it does, or is fenced. "
-        "Besides, no pod of a is recreated elsewhere." in text
+        "x Drain of a stops: a is silent, and 1 pod stays Terminating until it is back or fenced. "
+        "No pod is recreated elsewhere." in text
     )
     assert "default/etcd-2 stays Terminating: its StatefulSet makes no other before a answers, or is fenced" in text
 
@@ -332,9 +333,9 @@ def test_drain_answer_precedes_kubectl_drain_refusals(tmp_path: Path) -> None:
     ran = run("place", "--snapshot", cluster, "--drain", "node/a")
     assert ran.code == 7
     assert (
-        "The drain ends; pod/cached finds a place on b. 1 pod would be lost: no controller recreates it. "
-        "kubectl drain evicts no pod without --force (1 pod that no controller recreates) and --delete-emptydir-data "
-        "(1 pod with an emptyDir, which is lost)." in " ".join(ran.out.split())
+        "x Drain of a ends, but 1 pod is lost. Pod default/cached finds a place. x default/lone lost: no controller "
+        "recreates it ok default/cached -> b Flags kubectl drain needs --force (no controller recreates 1 pod) and "
+        "--delete-emptydir-data (1 pod with an emptyDir, which is lost)" in " ".join(ran.out.split())
     )
     cluster = write_cluster(tmp_path / "cluster.qos", [*LARGE, cached])
     assert run("place", "--snapshot", cluster, "--drain", "node/a").code == 0
@@ -343,13 +344,11 @@ def test_drain_answer_precedes_kubectl_drain_refusals(tmp_path: Path) -> None:
 def test_drain_cost_precedes_its_caveats() -> None:
     text = " ".join(run("place", "--demo", "--drain", "node-c1").out.split())
     assert text.startswith(
-        "on 12 nodes, with node-c1 drained The drain ends; 5 of 6 pods find a place without preemption, "
-        "all 6 if 2 pods are preempted: "
-        "2 on node-c2, 2 on node-b2, 1 on node-a2 and 1 on node-a1. "
-        "The scheduler preempts shop/recommend-27tvm5xll-5mzzd and batch/nightly-index-q7n2s for "
-        "pod/search-5l7xfxsb4-ctpmn. "
-        "The preempted pods' replacements need room too: that is not counted here. "
-        "kubectl drain evicts no pod without "
+        "! Drain of node-c1 ends: 5 of 6 pods find a place without preemption, all 6 if 2 pods are preempted. "
+        "The replacements of preempted pods need room that is not counted here. "
+        "! shop/recommend-27tvm5xll-5mzzd preempted for shop/search-5l7xfxsb4-ctpmn on node-a1 "
+        "! batch/nightly-index-q7n2s preempted for shop/search-5l7xfxsb4-ctpmn on node-a1 "
+        "ok shop/loyalty-sxffnn9hq-mldtg -> node-c2 (eu-1c) "
     )
 
 
@@ -408,15 +407,15 @@ def test_existing_pods_and_silent_node_are_reported(tmp_path: Path) -> None:
     ran = run(*source, "--exclude-node", "b", "--exclude-node", "c", stdin=manifest)
     text = " ".join(ran.out.split())
     assert ran.code == 7
-    assert "3 pods go to a, which does not answer: nothing starts there until it does." in text
+    assert "x 3 pods go to a, which is silent: nothing starts there until it is back. All 3 new pods fit: " in text
     text = said(*source, "--exclude-node", "a", stdin=manifest)
-    assert "already; 3 more are placed. All 3 pods fit: 2 on b and 1 on c." in text
+    assert "All 3 pods fit: 2 on b and 1 on c. statefulset/etcd has 2 pods already; 3 more are placed." in text
 
 
 @pytest.mark.parametrize(
     ("node", "code", "words"),
     [
-        ("a", 7, "Its spec.nodeName is a, which does not answer: the pod stays Pending until it does."),
+        ("a", 7, "Its spec.nodeName is a, which is silent: the pod stays Pending until it answers."),
         ("nosuch", 7, "Its spec.nodeName is nosuch, and there is no such node: pod garbage collection deletes it."),
         ("b", 0, ""),
     ],

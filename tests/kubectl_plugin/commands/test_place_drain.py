@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,23 +60,32 @@ TOP = pod("top-0", "a", priority=9)
 LOW = pod("low-0", "b", priority=1)
 MANY = [pod(f"w-{number}", "a") for number in range(4)]
 VERDICTS: Final[dict[str, tuple[int, list[Any]]]] = {
-    "with a drained The drain ends; both pods find a place: 2 on b.": (
+    "ok Drain of a ends: both pods find a place. ok shop/web-1 -> b ok shop/web-2 -> b": (
         0,
         [node("b"), pod("web-1", "a"), pod("web-2", "a")],
     ),
-    "ends; 3 of 4 pods find no place: pod/w-1, pod/w-2 and pod/w-3. pod/w-1, pod/w-2 and pod/w-3 stay pending.": (
+    "x Drain of a ends, but 3 of 4 pods find no place. x shop/w-1 no place. Of 2 nodes, ": (
         7,
         [node("b", "1"), *MANY],
     ),
-    "The drain ends; 2 of 2 pods find no place. ": (7, [node("b", "0"), pod("mail-0", "a", "2"), pod("web-1", "a")]),
-    "The drain ends; pod/api-0 finds a place on b.": (0, [node("b"), pod("api-0", "a")]),
-    "The drain ends; pod/api-0 finds no place. pod/api-0 stays": (7, [node("b", "0"), pod("api-0", "a")]),
-    "The drain ends; no pod of a is recreated elsewhere.": (0, [node("b"), pod("agent-0", "a", kind="DaemonSet")]),
-    "The drain ends; pod/top-0 finds a place on b, if 1 pod is preempted. The scheduler preempts shop/low-0": (
+    "x Drain of a ends, but 2 of 2 pods find no place. x shop/mail-0 no place. ": (
+        7,
+        [node("b", "0"), pod("mail-0", "a", "2"), pod("web-1", "a")],
+    ),
+    "ok Drain of a ends: pod shop/api-0 finds a place. ok shop/api-0 -> b": (0, [node("b"), pod("api-0", "a")]),
+    "x Drain of a ends, but pod shop/api-0 finds no place. x shop/api-0 no place. ": (
+        7,
+        [node("b", "0"), pod("api-0", "a")],
+    ),
+    "ok Drain of a ends: no pod is recreated elsewhere. Flags kubectl drain needs --ignore-daemonsets (1 pod, ": (
+        0,
+        [node("b"), pod("agent-0", "a", kind="DaemonSet")],
+    ),
+    "! Drain of a ends: pod shop/top-0 finds a place, if 1 pod is preempted. ": (
         0,
         [node("b", "1"), LOW, TOP],
     ),
-    "The drain ends; 1 of 2 pods finds no place: pod/x-0. pod/x-0 stays pending.": (
+    "x Drain of a ends, but 1 of 2 pods finds no place. x shop/x-0 no place. Of 2 nodes, ": (
         7,
         [node("b", "2"), LOW, TOP, pod("x-0", "a")],
     ),
@@ -91,16 +104,16 @@ def test_preemption_comes_before_remedies(tmp_path: Path) -> None:
     low = [pod(f"low-{number}", "b", priority=1) for number in range(2)]
     top = [pod("top-0", "a", "2", priority=9), pod("mid-0", "a", "2", priority=1)]
     said = Drained(tmp_path, "--drain a", node("a"), node("b", "2"), *low, *top).said
-    preempts = "The scheduler preempts shop/low-0 and shop/low-1 for it"
-    assert f"finds no place: pod/mid-0. {preempts}. pod/mid-0 stays pending" in said
+    rows = ("x shop/mid-0 no place. ", "! shop/low-0 preempted for shop/top-0 on b", "ok shop/top-0 -> b")
+    assert [row for row in rows if row in said] == sorted(rows, key=said.index) == [*rows]
 
 
 def test_budget_allows_eviction_after_replacement_is_ready(tmp_path: Path) -> None:
     """The budget allows one at a time: the second eviction waits and is then allowed."""
     two = [pod("web-1", "a"), pod("web-2", "a"), pod("web-3", "b")]
     found = Drained(tmp_path, "--drain a", node("a"), node("b"), *two, budget("web", 1, 3))
-    assert "The drain ends; both pods find a place: 2 on b." in found.said
-    assert "pod/web-2 leaves once replacements of others are Ready, as a budget requires." in found.said
+    assert "Drain of a ends: both pods find a place." in found.said
+    assert "shop/web-2 -> b, once replacements of others are Ready (its budget)" in found.said
     assert found.ran.code == 0
 
 
@@ -108,9 +121,9 @@ def test_budget_blocks_next_pod_if_replacement_is_pending(tmp_path: Path) -> Non
     pods = [pod("web-1", "a"), pod("web-2", "a"), pod("web-3", "b")]
     found = Drained(tmp_path, "--drain a", node("a"), node("b", "1"), *pods, budget("web", 1, 3))
     assert (
-        "The drain does not end: 1 pod is held by a PodDisruptionBudget. shop/web-2: The disruption budget web needs 2 "
-        "healthy pods and has 2 currently. The replacement of shop/web-1 has to be Ready first, and fits on no node. "
-        "Besides, pod/web-1 finds no place." in found.said
+        "x Drain of a stops: budget web (2 healthy, 2 needed) holds shop/web-2. Besides, pod shop/web-1 finds no "
+        "place. x shop/web-2 held: the replacement of shop/web-1 has to be Ready first, and fits on no node x shop/"
+        "web-1 no place. " in found.said
     )
     assert found.ran.code == 7
 
@@ -118,10 +131,10 @@ def test_budget_blocks_next_pod_if_replacement_is_pending(tmp_path: Path) -> Non
 def test_budget_counts_across_all_nodes(tmp_path: Path) -> None:
     pods = [pod("web-1", "a"), pod("web-2", "b"), pod("web-3", "c")]
     whole = Drained(tmp_path, "--drain a,b", *map(node, "abc"), *pods, budget("web", 1, 3))
-    assert "The drain ends; both pods find a place: 2 on c." in whole.said
+    assert "Drain of a and b ends: both pods find a place." in whole.said
     nodes = [node("a"), node("b"), node("c", "1")]
     held = Drained(tmp_path, "--drain a --drain b", *nodes, *pods, budget("web", 1, 3))
-    assert "The drain does not end: 1 pod is held by a PodDisruptionBudget. shop/web-2: " in held.said
+    assert "Drain of a and b stops: budget web (2 healthy, 2 needed) holds shop/web-2." in held.said
     assert [entry["node"] for entry in held.plan["unmoved"]] == ["b"]
 
 
@@ -136,14 +149,12 @@ def test_blocked_node_stops_kubectl_before_the_next(tmp_path: Path) -> None:
 def test_all_nodes_are_cordoned_before_the_first_is_drained(tmp_path: Path) -> None:
     """As in kubectl: pods of one drained node are not placed on the next."""
     found = Drained(tmp_path, "--drain a,b", *map(node, "ab"), node("c", "1"), pod("web-1", "a"), pod("api-1", "b"))
-    assert found.said.startswith(
-        "on 3 nodes, with a and b drained The drain ends; 1 of 2 pods finds no place: pod/api-1"
-    )
+    assert found.said.startswith("x Drain of a and b ends, but 1 of 2 pods finds no place. x shop/api-1 no place. ")
     assert found.nodes == {"web-1": ["c"], "api-1": []}
     assert found.plan["whatIf"]["drained"] == "a,b"
     assert found.plan["whatIf"]["drainedNodes"] == ["a", "b"]
     assert [spec["leaves"] for spec in found.plan["specs"]] == [["a"], ["b"]]
-    assert "spec placed where pod/web-1 from a 1 of 1 c" in found.said
+    assert "ok shop/web-1 -> c, from a" in found.said
 
 
 def test_pods_of_a_later_node_count_until_it_is_drained(tmp_path: Path) -> None:
@@ -160,19 +171,18 @@ def test_pods_of_a_later_node_count_until_it_is_drained(tmp_path: Path) -> None:
 def test_one_by_one_a_pod_moves_twice(tmp_path: Path) -> None:
     objects = [node("a"), node("b"), pod("web-1", "a"), pod("web-2", "a")]
     found = Drained(tmp_path, "--drain a,b --one-by-one", *objects)
-    assert "with a and b drained one by one The drain ends; both pods find a place: 2 on a." in found.said
-    assert "pod/web-1 and pod/web-2 move more than once." in found.said
+    assert "Drain of a and b, one by one, ends: both pods find a place." in found.said
+    assert "shop/web-1 -> a, from a and b ok shop/web-2 -> a, from a and b" in found.said
     assert [spec["leaves"] for spec in found.plan["specs"]] == [["a", "b"], ["a", "b"]]
     together = Drained(tmp_path, "--drain a,b", *objects)
-    assert "The drain ends; 2 of 2 pods find no place. No node is left: all are drained." in together.said
+    assert "ends, but 2 of 2 pods find no place. No node is left: all are drained." in together.said
 
 
 def test_one_by_one_a_pod_waits_until_its_node_is_back(tmp_path: Path) -> None:
     pods = [pod("web-1", "a", "3"), pod("api-1", "b", "3")]
     found = Drained(tmp_path, "--drain a,b --one-by-one", node("a"), node("b"), *pods)
-    assert "The drain ends; 2 of 2 pods find no place before a and b are back." in found.said
-    assert "pod/web-1 stays pending until a is back." in found.said
-    assert "a, once a is back" in found.said
+    assert "Drain of a and b, one by one, ends, but 2 of 2 pods find no place before a and b are back." in found.said
+    assert "x shop/web-1 no place until a is back." in found.said
     assert found.nodes == {"web-1": ["a"], "api-1": ["b"]}
     assert found.ran.code == 7
 
@@ -192,7 +202,7 @@ def test_one_by_one_other_nodes_are_remedies(tmp_path: Path) -> None:
         one["metadata"]["labels"]["zone"] = f"zone-{one['metadata']['name']}"
     pods = [pod(f"web-{number}", "ab"[number], topologySpreadConstraints=[apart]) for number in range(2)]
     found = Drained(tmp_path, "--drain a,b --one-by-one", *nodes, *pods)
-    assert "pod/web-0 stays pending until a is back." in found.said
+    assert "x shop/web-0 no place until a is back." in found.said
     assert "Way out: nodeTaintsPolicy Honor on zone (then b)." in found.said
     assert "No node is left" not in found.said
     assert "then b" not in Drained(tmp_path, "--drain a,b", *nodes, *pods).said
@@ -201,13 +211,13 @@ def test_one_by_one_other_nodes_are_remedies(tmp_path: Path) -> None:
 def test_single_node_that_returns(tmp_path: Path) -> None:
     """This is the order of a restart."""
     found = Drained(tmp_path, "--drain a --one-by-one", node("a"), node("b", "0"), pod("web-1", "a"))
-    assert "with a drained The drain ends; pod/web-1 finds no place before a is back." in found.said
+    assert "Drain of a ends, but pod shop/web-1 finds no place before a is back." in found.said
 
 
 def test_one_by_one_budgets_recover_when_a_node_is_back(tmp_path: Path) -> None:
     pods = [pod("web-1", "a", "3"), pod("web-2", "b", "3")]
     found = Drained(tmp_path, "--drain a,b --one-by-one", node("a"), node("b"), *pods, budget("web", 1, 2))
-    assert "The drain ends; 2 of 2 pods find no place before a and b are back." in found.said
+    assert "ends, but 2 of 2 pods find no place before a and b are back." in found.said
 
 
 @pytest.mark.parametrize(
@@ -234,8 +244,7 @@ def test_node_that_is_named_twice_counts_once(tmp_path: Path) -> None:
 def test_flags_of_several_nodes_are_counted_together(tmp_path: Path) -> None:
     agents = [pod(f"agent-{name}", name, kind="DaemonSet") for name in "ab"]
     said = Drained(tmp_path, "--drain a,b", *map(node, "abc"), *agents).said
-    assert "kubectl drain evicts no pod of a node without --ignore-daemonsets (2 pods of DaemonSets" in said
-    assert "Pods of a and b that are not moved pod why 2 of DaemonSets" in said
+    assert "kubectl drain needs --ignore-daemonsets (2 pods, which stay)" in said
 
 
 def test_files_are_placed_with_the_drained_pods(tmp_path: Path) -> None:
@@ -243,7 +252,7 @@ def test_files_are_placed_with_the_drained_pods(tmp_path: Path) -> None:
     file.write_text(json.dumps(raw_pod("x", "shop", requests={"cpu": "1"})))
     for more, where in (("", "c"), (" --one-by-one", "b")):
         found = Drained(tmp_path, f"--drain a,b -f {file}{more}", *map(node, "abc"), pod("web-1", "a"))
-        assert "The drain ends; pod/web-1 finds a place on " in found.said
+        assert "ends: pod shop/web-1 finds a place. The one new pod fits, " in found.said
         assert f"The one new pod fits, on {where}." in found.said
 
 
@@ -253,7 +262,7 @@ def test_budget_with_one_disruption_does_not_block_drain(tmp_path: Path) -> None
     objects = [cordoned, node("b"), pod("web-1", "a"), pod("web-2", "a")]
     for allowed, said in ((1, False), (0, True)):
         file = write_cluster(tmp_path / "cluster.json", [*objects, budget("web", allowed, 2)])
-        assert ("A drain does not end" in run("node", "a", "--snapshot", file).out) is said
+        assert ("A drain stops" in run("node", "a", "--snapshot", file).out) is said
 
 
 def test_pods_without_uids_are_distinguished(tmp_path: Path) -> None:
@@ -262,7 +271,7 @@ def test_pods_without_uids_are_distinguished(tmp_path: Path) -> None:
         one["metadata"].pop("uid", None)
     found = Drained(tmp_path, "--drain a,b", *objects)
     assert [spec["leaves"] for spec in found.plan["specs"]] == [["a"], ["b"]]
-    assert "The drain ends; both pods find a place: 2 on c." in found.said
+    assert "Drain of a and b ends: both pods find a place." in found.said
 
 
 @pytest.mark.parametrize(
@@ -281,10 +290,10 @@ def test_drain_waits_for_finalizers(phase: str, finalizer: str, waits: bool, tmp
     done["status"] = {**READY, "phase": phase}
     found = Drained(tmp_path, "--drain a", node("a"), node("b"), done, pod("web-1", "a"))
     kept = (
-        'The drain does not end before shop/batch-1 is gone: finalizer "shop.example/copy" keeps the object until the '
-        "controller of shop.example removes it. Besides, "
+        'Drain of a does not end before shop/batch-1 is gone: finalizer "shop.example/copy" keeps the object until the '
+        "controller of shop.example removes it. "
     )
-    assert (kept in found.said, "The drain ends" in found.said) == (waits, not waits)
+    assert (kept in found.said, "Drain of a ends" in found.said) == (waits, not waits)
     assert found.plan["kept"] == ({"shop/batch-1": [finalizer]} if waits else {})
 
 
@@ -296,4 +305,46 @@ def test_finished_pod_that_was_deleted_long_ago_is_overdue(phase: str, tmp_path:
     done["status"] = {**READY, "phase": phase}
     found = Drained(tmp_path, "--drain a", node("a"), node("b"), done, now)
     assert found.ran.code == 7
-    assert "The drain does not end before shop/batch-1 is gone: deleted before, overdue since 2026-01-01" in found.said
+    assert "x Drain of a stops: shop/batch-1 is being deleted and overdue. " in found.said
+    assert "x shop/batch-1 overdue since 2026-01-01" in found.said
+
+
+def test_terminal_counts_pods_that_find_a_place() -> None:
+    """A pipe and -o wide have a row for each pod."""
+    words = ("place", "--drain", "node-a1", "--demo")
+    master, slave = pty.openpty()
+    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
+    subprocess.run([sys.executable, "-m", "kubectl_plugin", *words], stdout=slave, env=environment, check=False)
+    shown = os.read(master, 65536).decode().splitlines()
+    for descriptor in (master, slave):
+        os.close(descriptor)
+    piped = run(*words).out
+    fits = [line.split()[1] for line in piped.splitlines() if line.startswith("ok ")]
+    assert [" ".join(line.split()) for line in shown if line.startswith("ok ")] == [
+        f"ok {len(fits)} more -> node-a2 5, node-b2 3, node-c2 1 (-o wide)"
+    ]
+    assert [line for line in shown if line.startswith(("x ", "! "))] == [
+        line for line in piped.splitlines() if line.startswith(("x ", "! "))
+    ]
+    assert len(shown) <= 22
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(f"--drain {name}" for name in ("node-a1", "node-b2", "node-b4", "node-c1,node-c4", "node-c3", "node-a2")),
+        "--drain node-a1,node-b1 --one-by-one",
+        "deployment/web --replicas 3",
+        "deployment/checkout --replicas 3",
+        "deployment/fraud-score -n payments",
+        "deployment/model-server -n ml",
+        "statefulset/broker -n data",
+    ],
+)
+def test_no_row_is_worse_than_the_headline(words: str) -> None:
+    order = ["ok", "!", "x"]
+    lines = run("place", "--demo", *words.split()).out.splitlines()
+    first, *rows = [order.index(line.split()[0]) for line in lines if line.startswith(("x ", "! ", "ok "))]
+    assert rows
+    assert max(rows) <= first
+    assert rows == sorted(rows, reverse=True) or "--drain" not in words

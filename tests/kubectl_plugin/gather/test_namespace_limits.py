@@ -126,7 +126,7 @@ def test_place_fills_quota_and_names_what_stops_the_rest(tmp_path: Path) -> None
 
     page = said("place", *source, "-f", "-", stdin=yaml.safe_dump_all(both))
     assert page.startswith(
-        "Quota compute admits 1 of 5 replicas of deployment/later: requests.cpu is then 3 of 3. "
+        "x Quota compute admits 1 of 5 replicas of deployment/later: requests.cpu is then 3 of 3. "
         "All 4 new pods fit: 4 on node-1."
     )
     assert "deployment/later 1 of 5" in page
@@ -138,9 +138,9 @@ def test_place_fills_quota_and_names_what_stops_the_rest(tmp_path: Path) -> None
         (
             "max",
             0,
-            "Quota compute admits 2 more pods of Deployment web: pods is then 3 of 3. 2 more pods of Deployment ",
+            "ok Quota compute admits 2 more pods of Deployment web: pods is then 3 of 3. 2 more pods of Deployment ",
         ),
-        ("5", 7, "No: quota compute admits 2 of 5 more pods of Deployment web: pods is then 3 of 3."),
+        ("5", 7, "x No: quota compute admits 2 of 5 more pods of Deployment web: pods is then 3 of 3."),
     ],
 )
 def test_maximum_replicas_are_limited_by_quota(tmp_path: Path, replicas: str, code: int, first: str) -> None:
@@ -155,7 +155,7 @@ def test_replicas_within_quota_may_not_fit(tmp_path: Path) -> None:
     ran = run("place", *source, "-f", "-", stdin=yaml.safe_dump(deployment(6, cpu="9")))
     assert ran.code == 7
     assert _flat(ran).startswith(
-        "Quota compute admits 3 of 6 replicas of deployment/web: requests.cpu is then 27 of 27. "
+        "x Quota compute admits 3 of 6 replicas of deployment/web: requests.cpu is then 27 of 27. "
         "2 of 3 replicas of deployment/web stay pending."
     )
 

@@ -149,9 +149,9 @@ def test_pods_that_tie_in_the_queue_are_shown() -> None:
 @pytest.mark.parametrize(
     ("name", "pod", "first"),
     [
-        ("c01.json", "web-6d4-ddddd", "web-6d4-ddddd is pending and does not fit now. No: 1 more pod"),
-        ("ex3.json", "mypod", "mypod is pending and does not fit now. No: 1 more pod"),
-        ("cross2.json", "P", "P is pending and fits, on n2, if default/Q is preempted. Yes: 1 more pod like P"),
+        ("c01.json", "web-6d4-ddddd", "x web-6d4-ddddd is pending and does not fit now. No: 1 more pod"),
+        ("ex3.json", "mypod", "x mypod is pending and does not fit now. No: 1 more pod"),
+        ("cross2.json", "P", "! P is pending and fits, on n2, if 1 pod is preempted. Yes: 1 more pod like P"),
     ],
 )
 def test_pending_pod_is_placed_and_named_first(name: str, pod: str, first: str) -> None:
@@ -161,7 +161,7 @@ def test_pending_pod_is_placed_and_named_first(name: str, pod: str, first: str) 
 def test_pending_pod_with_last_room_is_named_first(tmp_path: Path) -> None:
     pods = [waiting("late", "l", containers=[raw_container(requests={"cpu": "3"})])]
     page = asked(tmp_path, [node("m1"), *pods], "place", "pod/late")
-    assert page.startswith("late is pending and fits, on m1. No: 1 more pod like late does not fit now.")
+    assert page.startswith("x late is pending and fits, on m1. No: 1 more pod like late does not fit now.")
 
 
 @pytest.mark.parametrize(
