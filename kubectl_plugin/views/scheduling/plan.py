@@ -366,8 +366,8 @@ def _unmoved_rows(report: PlanReport, moved: Sequence[PlannedSpec], *, wide: boo
             finalizers = f"; {holder_words(detail.split(', '))}" if detail else ""
             detail = f"overdue since {clock(entry.over, None)}{finalizers}"
         if wide or entry.reason != "DaemonSet":
-            on = f" on {entry.node}" if len(report.what_if.drained_nodes) > 1 else ""
-            yield mark, f"{entry.pod.namespace}/{entry.pod.name}{on}", words.format(detail)
+            on = f"on {entry.node}, " if len(report.what_if.drained_nodes) > 1 else ""
+            yield mark, f"{entry.pod.namespace}/{entry.pod.name}", on + words.format(detail)
 
 
 def _short_rows(report: PlanReport, moved: Sequence[PlannedSpec]) -> Iterator[_Row]:

@@ -448,7 +448,7 @@ def test_budget_that_is_not_counted_since_an_eviction(tmp_path: Path, has: str, 
         tmp_path, "pdb/web", objects, f"Lets no pod be evicted now: {has} {later} Way out: wait until it has"
     )
     drain = said("place", "--drain", "n1", "--snapshot", str(tmp_path / "c.qos"))
-    assert ("The drain waits: " in drain) is has.startswith("an eviction")
+    assert (" waits: " in drain) is has.startswith("an eviction")
     assert f"{has[1:]} {later[:-1]}: wait for it" in drain
     assert "minAvailable as a number" not in page + drain
     assert "have to be Ready first" not in drain
