@@ -91,7 +91,7 @@ def bar(used: int, whole: int, mark: int = 0, *, width: int = 20) -> str:
 
 
 def share_words(used: int, whole: int) -> tuple[str, str]:
-    """``7.6Gi of 8Gi`` and ``95%``, to stand beside a bar."""
+    """``7.6Gi of 8Gi`` and ``95%``, for the room after a bar."""
     return f"{memory(used)} of {memory(whole)}", f"{used * 100 // whole}%"
 
 

@@ -293,7 +293,7 @@ def _lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
 
 
 def memory_section(report: PodReport, *, wide: bool) -> Section:
-    """The working set of each container beside its request and its limit, the fullest first."""
+    """The working set of each container next to its request and its limit, the fullest first."""
     requests = {one.container: one.memory_request for entry in report.oom for one in entry.containers}
     full = sorted(
         (
