@@ -73,14 +73,11 @@ def promise_parts(report: NodeReport, now: datetime | None, *, wide: bool) -> li
             rows.append((entry.name, allocatable, requested, shares[0], free, limited, shares[1], unlimited))
         parts.append(Table("", _HEADINGS, tuple(rows), right=frozenset(range(1, len(_HEADINGS)))))
         if wide:
-            by_class = [
-                (
-                    entry.name,
-                    *(amount(entry.name, text) for text in entry.requested_by_class.values()),
-                    f"{amount(entry.name, entry.reserved)} of {amount(entry.name, entry.capacity)}",
-                )
-                for entry in report.offered
-            ]
+            by_class = []
+            for entry in report.offered:
+                texts = (*entry.requested_by_class.values(), entry.reserved, entry.capacity)
+                *classes, reserved, capacity = amounts(entry.name, texts)
+                by_class.append((entry.name, *classes, f"{reserved} of {capacity}"))
             parts.append(Table("", _BY_CLASS, tuple(by_class), right=frozenset(range(1, len(_BY_CLASS)))))
         kept = report.kept
         if kept is not None:
