@@ -64,7 +64,7 @@ def promise_parts(report: NodeReport, now: datetime | None, *, wide: bool) -> li
     parts: list[Section | Table] = []
     if report.pods is not None:
         counts = listed([f"{count} {qos_class}" for qos_class, count in report.pods_by_class.items()])
-        rows = []
+        rows: list[tuple[str, ...]] = []
         for entry in report.offered:
             texts = (entry.allocatable, entry.requested, entry.free, entry.limited)
             allocatable, requested, free, limited = amounts(entry.name, texts)
@@ -73,7 +73,7 @@ def promise_parts(report: NodeReport, now: datetime | None, *, wide: bool) -> li
             rows.append((entry.name, allocatable, requested, shares[0], free, limited, shares[1], unlimited))
         parts.append(Table("", _HEADINGS, tuple(rows), right=frozenset(range(1, len(_HEADINGS)))))
         if wide:
-            by_class = []
+            by_class: list[tuple[str, ...]] = []
             for entry in report.offered:
                 texts = (*entry.requested_by_class.values(), entry.reserved, entry.capacity)
                 *classes, reserved, capacity = amounts(entry.name, texts)
