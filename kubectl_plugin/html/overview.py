@@ -54,7 +54,9 @@ from kubectl_plugin.views.node.node_flags import node_state
 from kubectl_plugin.views.node.partitions import partitions_pages
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS
 from kubectl_plugin.views.words import ago, cores, counted, memory
+from kubectl_plugin.views.workload_words import NODE_DOWN
 from podrules.api.model.pod import PodQOSClass
+from podrules.ending.pod_state import PodState
 from podrules.scheduling.skew import WorkloadSpread
 from podrules.scheduling.spread import ZONE
 
@@ -326,7 +328,7 @@ def _unprotected(report: ClusterReport) -> Markup | None:
 
 
 def partitions(report: ClusterReport, target: Target) -> Markup:
-    """The nodes that do not answer, and what depends on them; ``target`` is for the commands."""
+    """The silent nodes, and what depends on them; ``target`` is for the commands."""
     known = report.partitions
     if known is None:
         body: Child = element("p", "Unknown: no heartbeat was read.", class_="note")
@@ -456,7 +458,8 @@ def _worst_words(entry: WorkloadEntry) -> Markup | str:
         return ": ".join(filter(None, (missing, "pods refused")))
     if entry.worst is None:
         return missing or entry.code.value
-    state = "" if entry.worst_status == entry.worst.value else f" ({entry.worst.value})"
+    state = NODE_DOWN if entry.worst is PodState.UNREACHABLE else entry.worst.value
+    state = "" if entry.worst_status == state else f" ({state})"
     words = f": {entry.worst_status}{state}{'; ' if missing else ''}{missing}"
     return joined(link(entry.worst_pod, "pod", entry.namespace, entry.worst_pod), words)
 

@@ -40,10 +40,10 @@
   const grouped = (number) => number.toLocaleString("en-US");
   const known = (value, words = String) => (value === null ? "unknown" : words(value));
   const span = (seconds) => {
-    if (seconds < 120) return `${seconds}s`;
+    if (seconds < 120) return `${seconds} s`;
     const minutes = Math.floor(seconds / 60), hours = Math.floor(seconds / 3600);
-    if (minutes < 180) return `${minutes}m`;
-    return hours < 48 ? `${hours}h` : `${Math.floor(hours / 24)}d`;
+    if (minutes < 180) return `${minutes} min`;
+    return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`;
   };
   const ofAsked = (used, asked, words) => `${known(used, words)} / ${asked ? words(asked) : "none"}`;
   const knownCell = (value, words = String) => (value === null ? make("span", { class: "dim" }, "unknown") : words(value));
@@ -376,7 +376,7 @@
       { key: "namespace", label: "Namespace", text: (row) => texts[pods.namespace[row]] },
       { key: "status", label: "Status", text: (row) => texts[pods.state[row]] },
       { key: "node", label: "Node", text: (row) => texts[pods.bound[row]] || "none", value: (row) => texts[pods.bound[row]] || null },
-      { key: "restarts", label: "Restarts", width: 16, number: true, value: (row) => pods.restarts[row], cell: restarts },
+      { key: "restarts", label: "Restarts", width: 18, number: true, value: (row) => pods.restarts[row], cell: restarts },
       { key: "age", label: "Age", width: 8, number: true, value: (row) => pods.age[row], cell: (row) => knownCell(pods.age[row], span) },
       { key: "qos", label: "QoS class", width: 15, value: (row) => pods.qos[row], cell: (row) => qosCell(pods.qos[row]) },
       { key: "priority", label: "Priority", width: 15, number: true, value: (row) => pods.priority[row], cell: (row) => grouped(pods.priority[row]) },

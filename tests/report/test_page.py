@@ -244,6 +244,19 @@ def test_without_a_script(browser: Browser, demo: Path) -> None:
         expect(page.locator("#pods noscript")).to_be_visible()
 
 
+def test_bars_and_marks_have_words(browser: Browser, demo: Path) -> None:
+    with shown(browser, demo) as (page, _, _):
+        unnamed = page.locator("svg:visible:not([aria-hidden]):not([aria-label])")
+        expect(unnamed).to_have_count(0)
+        page.goto(f"{page.url}#pod/data/postgres-0")
+        row = page.locator("#detail-body tr", has_text="postgres[###")
+        expect(row).to_match_aria_snapshot("- text: postgres 7.6Gi of 8Gi 95%")
+        page.goto(f"{page.url.split('#')[0]}#node/node-c3")
+        signs = page.locator("#detail-body .sign").all_inner_texts()
+        assert signs
+        assert set(signs) <= {"trouble", "notice", "fine"}
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_accessible(browser: Browser, demo: Path, scheme: Any) -> None:
     with shown(browser, demo, color_scheme=scheme) as (page, _, _):

@@ -45,7 +45,7 @@ def test_the_page_shows_the_worst_first(demo: Path) -> None:
     assert "workloads with all pods well" in said
     assert "batch/ CronJob nightly-report by schedule 0 0 0" in said
     assert "trouble trainer-v9c4m : Pending 1 0" in said, "the state only where STATUS says another"
-    assert "trouble csi-block-node-52bfn : Running (Unreachable)" in said
+    assert "trouble csi-block-node-52bfn : Running (NodeDown)" in said
     assert "data/ StatefulSet postgres notice near the memory limit 3 3 0 0" in said
 
 
