@@ -327,7 +327,7 @@ def _table(table: Table, level: int) -> Markup:
 
 
 def _cell(text: str) -> Markup:
-    """A cell of a page; a screen reader skips a bar, because its amounts stand beside it."""
+    """A cell of a page; a screen reader skips a bar, because its amounts are next to it."""
     parts = _BAR.split(text)
     return joined(*(element("code", part, aria_hidden="true") if n % 2 else part for n, part in enumerate(parts)))
 
