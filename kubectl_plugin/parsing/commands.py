@@ -20,13 +20,15 @@ COMMANDS: Final = {
     "lint": "check manifests for problems, without a cluster; for CI",
     "versions": "list the running versions; with --to show what changes in another version",
     "why": "explain a term or a message of Kubernetes",
-    "partitions": "list nodes that do not answer, and what depends on them",
+    "partitions": "list silent nodes, and what depends on them",
     "delete": "delete a pod and follow it; without grace only a pod that was checked",
     "fence": "declare a silent node out of service, once its machine is off",
     "unfence": "take back a node that was declared out of service",
     "rights": "print the ClusterRole that commands need, for an administrator to apply",
 }
 """The help line of each command."""
+LISTED: Final = {**COMMANDS, "options": "list the flags of the connection to the cluster"}
+"""The same with ``options``, which only prints help."""
 _MODULES: Final = {
     **dict.fromkeys(("explain", "died", "place"), "pod_commands"),
     **dict.fromkeys(("node", "report", "snapshot", "versions", "partitions"), "cluster_commands"),

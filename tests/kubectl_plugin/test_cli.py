@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from kubectl_plugin.options.flag import add_flags
+from kubectl_plugin.options.flag import KUBECTL, add_flags
 from kubectl_plugin.parsing import parse
 from kubectl_plugin.parsing.commands import COMMANDS, flags_of, options_of, takes_value
 from tests.kubectl_plugin.answers import check_texts, write_list
@@ -28,6 +28,25 @@ def test_help_names_every_exit_code() -> None:
     ran = run("explain", "--help")
     assert ran.code == 0
     check_texts(ran.out, ("0 explained", "3 not found", "4 forbidden", "5 no cluster", "6 manifest"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_is_short(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run(command, "--help").out.splitlines()
+    assert len(lines) <= 60
+    assert [line for line in lines if len(line) > 80] == []
+
+
+def test_connection_flags_are_in_one_help() -> None:
+    options = run("options").out
+    for command in COMMANDS:
+        declared = [one for one in options_of(command).all_flags().values() if one.group == KUBECTL]
+        page = run(command, "--help").out
+        assert [one.names for one in declared if one.names[-1] not in options or f" {one.names[-1]} " in page] == []
+        assert page.endswith('Use "kubectl qos options" for the flags of the connection to the cluster.\n') == bool(
+            declared
+        )
 
 
 def test_help_starts_like_kubectl_help() -> None:

@@ -181,7 +181,7 @@ def test_every_command_that_reads_a_cluster_takes_one() -> None:
     pages = {command: run(command, "--help").out for command in COMMANDS}
 
     assert {name for name, page in pages.items() if "--snapshot FILE" in page} >= {"explain", "node", "place"}
-    assert [name for name, page in pages.items() if ("--context NAME" in page) != ("--snapshot FILE" in page)] == []
+    assert [name for name, page in pages.items() if ("qos options" in page) != ("--snapshot FILE" in page)] == []
 
 
 @pytest.mark.parametrize(

@@ -328,6 +328,7 @@ def test_no_arguments_print_the_help() -> None:
 
 def test_help_and_version_as_words() -> None:
     assert run("help", "explain") == run("explain", "--help") == run("--help", "explain")
+    assert run("options") == run("options", "--help") == run("help", "options")
     assert run("version") == run("--version")
     assert run("version").out.startswith("kubectl-qos ")
 
