@@ -101,7 +101,7 @@ class ClusterOptions(OptionsStruct):
         "--snapshot",
         group=SOURCES,
         metavar="FILE",
-        help="a file from `kubectl qos snapshot`, or a List from `kubectl get nodes,pods,… -A -o json|yaml`",
+        help="a snapshot, or a List of `kubectl get -A -o json`",
     )
     namespace: str | None = flag(
         "-n", "--namespace", group=KUBECTL, completes="namespaces", metavar="NAME", help="default: the context's"

@@ -72,7 +72,7 @@ COLOUR: Final = switch("--no-color", read=_wants_colour, help="disable colour, l
 ALL: Final = switch(
     "--all",
     read=lambda args: args.every or not sys.stdout.isatty(),
-    help="a row for each object, also for those with nothing wrong; the default in a pipe",
+    help="a row for each object; the default in a pipe",
 )
 
 
@@ -338,7 +338,7 @@ def _check_page(text: str, formats: Sequence[str], example: str) -> None:
             f'"{text}": -o FILE writes an HTML page, and this is a file name of {form}\n'
             f"Print the data with -o {form} > {text}, or name an HTML file: -o {example}"
         )
-    if not dot and "/" not in text and text != "-":
+    if suffix not in {"html", "htm"} if dot else "/" not in text and text != "-":
         raise argparse.ArgumentTypeError(
             f'"{text}": neither a format nor the name of an HTML file\n'
             f"Use one of {', '.join(formats)}, or name the HTML file to write: -o {example}"
