@@ -157,7 +157,7 @@ class Forbidden(ClusterError):
 class NotFound(ClusterError):
     """The object does not exist. Similar names are looked up only on demand."""
 
-    _message = '{kind} "{name}" not found{place}'
+    _message = 'no {kind.singular} "{name}"{place}'
 
     def __init__(
         self,
@@ -174,8 +174,8 @@ class NotFound(ClusterError):
             namespace: The searched namespace.
             near: Similar names that exist, or how to find them, which may take a request.
         """
-        place = f" in namespace {namespace}" if kind.namespaced and namespace else ""
-        super().__init__(self._message.format(kind=kind.rbac_name, name=name, place=place))
+        place = f" in {namespace}" if kind.namespaced and namespace else ""
+        super().__init__(self._message.format(kind=kind, name=name, place=place))
         self._find_near = near
         self.may_list = True
         """Whether the user may list objects of the kind there."""
@@ -214,4 +214,4 @@ class NotFound(ClusterError):
 class NotListed(NotFound):
     """A List does not hold the object. It may exist all the same: a List holds only what was captured."""
 
-    _message = '{kind} "{name}"{place} is not in the file'
+    _message = '{kind.singular} "{name}"{place} is not in the file'

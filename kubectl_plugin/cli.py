@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import IO, TYPE_CHECKING, Final
 
 from cluster_io.errors import ClusterError, NotFound, Unreachable
-from kubectl_plugin.exit_codes import INTERRUPTED, UNEXPECTED, UNREADABLE, explained, print_error, warn
+from kubectl_plugin.exit_codes import INTERRUPTED, UNEXPECTED, UNREADABLE, explained, label, print_error, warn
 from kubectl_plugin.parsing import ParsedCommand, parse
 from podrules.api.escape import escape
 
@@ -56,14 +56,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         if parsed is None or parsed.options.cluster.live:
             raise
-        sys.stderr.write(f"error: out of memory: the content of the files needs more than {_MAX_MEMORY >> 30} GiB\n")
+        needs = f"out of memory: the content of the files needs more than {_MAX_MEMORY >> 30} GiB"
+        sys.stderr.write(f"{label('error', sys.stderr)} {needs}\n")
         return UNREADABLE
     except OSError as error:
         # The error is about a file, not about the output.
         if error.filename is not None:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.stderr.write(f"error: the answer cannot be written: {error.strerror}\n")
+        sys.stderr.write(f"{label('error', sys.stderr)} the answer cannot be written: {error.strerror}\n")
         return UNEXPECTED
     except ClusterError as error:
         return print_error(error, sys.stderr, parsed.options.cluster.target() if parsed is not None else None)
@@ -178,7 +179,7 @@ def _offline_source(cluster: ClusterOptions, err: IO[str]) -> Source:
 
             source = SnapshotSource(SnapshotFile(cluster.snapshot), namespace=cluster.namespace)
             if source.warning:
-                print(f"warning: {escape(source.warning)}", file=err)
+                warn((source.warning,), err)
             return source
         from cluster_io.live.many_reads import without_collection
         from cluster_io.manifests.files import read_documents

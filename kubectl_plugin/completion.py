@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cluster_io.errors import ClusterError
 from kubectl_plugin.options import ClusterOptions
-from kubectl_plugin.parsing.commands import COMMANDS, find_flag, flags_of, options_of, takes_value
+from kubectl_plugin.parsing.commands import COMMANDS, LISTED, find_flag, flags_of, options_of, takes_value
 
 if TYPE_CHECKING:
     from cluster_io.source import Source
@@ -141,7 +141,7 @@ def question(before: TypedWords, current: str) -> Question:
         flags = flags_of(before.command).items()
         return Question(tuple((name, flag.help) for name, flag in flags if name.startswith("--")), prefix=current)
     if not before.command:
-        return Question(tuple(COMMANDS.items()), prefix=current)
+        return Question(tuple(LISTED.items()), prefix=current)
     if before.command == "rights":
         from kubectl_plugin.reports.rights import ASKED
 

@@ -22,6 +22,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable
 from typing import IO, TYPE_CHECKING, Final
 
@@ -55,6 +57,7 @@ NOT_OVER: Final = 10
 NOT_CERTAIN: Final = 11
 NOTHING_LEFT: Final = 12
 INTERRUPTED: Final = 130
+_COLOURS: Final = {"error": 31, "warning": 33}
 _ERRORS: Final[tuple[tuple[type[ClusterError], int], ...]] = (
     (UsageError, 2),
     (NotFound, NOT_FOUND),
@@ -84,10 +87,17 @@ def print_error(error: ClusterError, err: IO[str], target: Target | None = None)
     """Print an error with its remedy below, and return the exit code. Without a target, its flags are not known yet."""
     if isinstance(error, Unreachable) and (target is None or target.live):
         error = explained(error, target)
-    print(f"error: {escape(error.message)}", file=err)
+    print(f"{label('error', err)} {escape(error.message)}", file=err)
     if helps := _helps(error, target):
         print(escape(helps), file=err)
     return next((code for kind, code in _ERRORS if isinstance(error, kind)), 1)
+
+
+def label(word: str, err: IO[str]) -> str:
+    """``error:`` in red or ``warning:`` in yellow on a terminal, unless the user or the terminal disables colour."""
+    if "--no-color" in sys.argv or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not err.isatty():
+        return f"{word}:"
+    return f"\x1b[{_COLOURS[word]}m{word}:\x1b[0m"
 
 
 def explained(error: Unreachable, target: Target | None) -> Unreachable:
@@ -128,4 +138,4 @@ def _listing(error: NotFound) -> Command:
 def warn(warnings: Iterable[str], err: IO[str]) -> None:
     """Print warnings, one per line. They do not change the exit code."""
     for warning in warnings:
-        print(f"warning: {escape(warning)}", file=err)
+        print(f"{label('warning', err)} {escape(warning)}", file=err)

@@ -63,8 +63,7 @@ def _of_command(command: str) -> Iterator[str]:
     for title, flags in groups_of(command).items():
         yield f".SH {_text(title.upper())}"
         for flag in flags:
-            choices = f"one of: {', '.join(flag.choices)}" if flag.choices else "as in kubectl"
-            yield from (".TP", _flag(flag), _line(flag.help.replace("%%", "%") or choices))
+            yield from (".TP", _flag(flag), _line(flag.help.replace("%%", "%")))
     for paragraph in options.examples.strip("\n").split("\n\n"):
         title, colon, text = paragraph.partition(":")
         if colon and title in {"examples", "exit codes"}:

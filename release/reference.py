@@ -35,7 +35,7 @@ from kubectl_plugin import exit_codes
 from kubectl_plugin.cli import main as run
 from kubectl_plugin.glossary.catalogue import CATALOGUE, Entry
 from kubectl_plugin.parsing import parse
-from kubectl_plugin.parsing.commands import COMMANDS
+from kubectl_plugin.parsing.commands import LISTED
 from kubectl_plugin.reports.schema import REPORTS
 from podrules.api.features import REFERENCE_VERSION
 from webhook.certificates.serving import CertificateStatus
@@ -90,7 +90,7 @@ def _screen() -> str:
 
 def _commands() -> str:
     parts = ["# Commands and exit codes\n"]
-    for name, line in COMMANDS.items():
+    for name, line in LISTED.items():
         parts.append(f"## kubectl qos {name}\n\n{_sentence(line)}\n\n```\n{_help(name)}```\n")
     parts.append(
         f"## Exit codes\n\n```\n{inspect.cleandoc(exit_codes.__doc__ or '').partition(chr(10))[2].strip()}\n```\n"

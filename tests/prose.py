@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from kubectl_plugin.parsing.commands import COMMANDS
+from kubectl_plugin.parsing.commands import LISTED
 from tests.controlplane.binaries import Unavailable, find_binaries
 from tests.marked import written_tests
 from tests.tree import ROOT
@@ -56,7 +56,7 @@ def alerts(vale: Path, paths: Iterable[Path]) -> str:
 def _write_helps(folder: Path) -> None:
     """The help of each command, as one file each."""
     wide = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
-    programs = {name: ("kubectl_plugin", name) for name in COMMANDS} | {"webhook": ("webhook.main",)}
+    programs = {name: ("kubectl_plugin", name) for name in LISTED} | {"webhook": ("webhook.main",)}
     for name, (module, *arguments) in programs.items():
         command = (sys.executable, "-m", module, *arguments, "--help")
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=wide, cwd=ROOT)

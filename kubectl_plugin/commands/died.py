@@ -21,6 +21,7 @@ from kubectl_plugin.options.pod_commands import DiedOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.end_report import EndReport
 from podrules.ending.died.cause import Grade
+from podrules.ending.died.evidence import MissingEvidence
 from podrules.ending.died.of_pod import EndOf
 
 if TYPE_CHECKING:
@@ -107,8 +108,7 @@ def _found(
                 report = ends.named(asked.name, source.namespace)
                 verdict = report.end.verdict
                 known = report.exists or report.node or verdict.clues or verdict.grade is not Grade.NOTHING
-                # No object and no event has an unknown name: it may be mistyped.
-                yield report if known else replace(report, hint=_probable_name(asked, source))
+                yield report if known else _unknown(asked, report, source)
             elif asked.kind is PODS:
                 yield from ends.everywhere(source.namespace, after)
             elif asked.kind is NODES and asked.name:
@@ -123,10 +123,14 @@ def _found(
             yield error
 
 
-def _probable_name(asked: ObjectQuery, source: Source) -> str:
-    """The name that was probably meant by an unknown name."""
+def _unknown(asked: ObjectQuery, report: EndReport, source: Source) -> EndReport | NotFound:
+    """The error for a name that no object and no event has; the report, with a hint, if not all could be read."""
     try:
         find(asked, NO_SELECTION, source, live=source.side_by_side, command="died")
     except NotFound as error:
-        return error.advice or error.meant
-    return ""
+        if {MissingEvidence.POD_UNREAD, MissingEvidence.EVENTS_UNREAD}.intersection(report.end.lost):
+            return replace(report, hint=error.advice)
+        error.message += ": no object or event names it"
+        error.advice = error.advice or "Events expire after about an hour: search your logs for the name"
+        return error
+    return report

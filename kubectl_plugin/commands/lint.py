@@ -65,6 +65,8 @@ class _ReadFiles:
         self.manifests: list[Manifest] = []
         self.misshapen: list[Finding] = []
         self.unreadable: list[UnreadableFile] = []
+        self.texts: dict[str, str] = {}
+        """The text of each file, if the page shows lines of it."""
 
 
 def run(options: LintOptions, source: Source, streams: Streams) -> int:
@@ -80,6 +82,8 @@ def run(options: LintOptions, source: Source, streams: Streams) -> int:
     known = schema(versions.api_server.minor)
     read = _ReadFiles()
     for where, text in _texts(options.files, streams.stdin, read):
+        if options.output.in_words:
+            read.texts[where] = text
         found = list(located_objects(where, text, _Checked(known)))
         if not found:
             read.empty.append(where)
@@ -100,7 +104,7 @@ def run(options: LintOptions, source: Source, streams: Streams) -> int:
     printer = Printer(options.output, streams, colour=options.colour, target=Target(), source=None)
     printer.add(
         report,
-        pages=lambda: (lint_page(report, severity, wide=options.output.wide),),
+        pages=lambda: (lint_page(report, severity, read.texts, wide=options.output.wide),),
         verdict=lint_verdict(report, severity),
     )
     printer.finish(lint=LintAnswer(report, severity))

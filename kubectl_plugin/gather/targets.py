@@ -22,7 +22,7 @@ from cluster_io.kinds import (
 )
 from cluster_io.source import Source
 from kubectl_plugin.options import Selection
-from kubectl_plugin.views.words import listed
+from kubectl_plugin.views.words import counted, listed
 from podrules.api.model.base import KubeObject
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import Selector, SelectorError
@@ -241,29 +241,41 @@ def _advice(asked: ObjectQuery, error: NotFound, source: Source) -> str:
 def suggest_namespace(asked: ObjectQuery, error: NotFound, source: Source, command: str = "explain") -> None:
     """Add to the error where an object of the name exists, if nothing else is wrong, and ``command`` for it.
 
-    A name without a type may be a workload's, too.
+    The name of a pod may be a workload's, too.
     """
     name, typeless = asked.name, _type_advice(asked.name)
     if not asked.kind.namespaced or not is_plain_name(name) or error.advice not in {"", error.meant, typeless}:
         return
-    kinds = [asked.kind, *(WORKLOADS if asked.bare and error.advice == typeless else ())]
-    found = [(kind, place) for kind in kinds for place in _places(kind, name, source) if is_plain_name(place)]
+    kinds = [asked.kind, *(WORKLOADS if asked.kind is PODS else ())]
+    named = [(kind, one, one.metadata.namespace) for kind in kinds for one in _named(kind, name, source)]
+    # A similar pod was probably meant rather than a workload elsewhere.
+    similar = bool(error.advice) and error.advice == error.meant
+    found = [
+        one
+        for one in named
+        if is_plain_name(one[2]) and (not similar or one[0] is asked.kind or one[2] == source.namespace)
+    ]
     if not found:
         return
-    kind, place = min(found, key=lambda one: one[1] != source.namespace)
-    places = [place, *(other for of, other in found if of is kind and other != place)]
+    kind, entry, place = min(found, key=lambda one: one[2] != source.namespace)
+    places = [place, *(other for of, _, other in found if of is kind and other != place)]
     spaces = f"namespace{'' if len(places) == 1 else 's'} {listed(places, most=_MAX_NAMESPACES)}"
     error.advice = f"{kind.singular}/{name} exists in {spaces}."
+    if place == source.namespace:
+        with contextlib.suppress(ClusterError):
+            selector = pod_selector(entry)
+            pods = "" if selector is None else counted(len(source.list(PODS, place, selector=selector)), "pod")
+            error.advice = f"{kind.kind} {name} has {pods or 'this name'}."
     error.remedy = ("kubectl", "qos", command, f"{kind.singular}/{name}", "-n", place)
     error.corrects = True
 
 
-def _places(kind: Kind[Any], name: str, source: Source) -> Sequence[str]:
-    """The namespaces that have an object of the name, as far as the user may list them."""
+def _named(kind: Kind[Any], name: str, source: Source) -> Sequence[KubeObject]:
+    """The objects of the name in all namespaces, as far as the user may list them."""
     for namespace in (None, source.namespace):
         with contextlib.suppress(ClusterError):
             found = source.list(kind, namespace, field_selector=equal_fields(("metadata.name", name)))
-            return sorted(one.metadata.namespace for one in found)
+            return sorted(found, key=lambda one: one.metadata.namespace)
     return ()
 
 

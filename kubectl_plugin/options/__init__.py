@@ -12,7 +12,7 @@ import argparse
 from enum import Enum
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
 
-from kubectl_plugin.options.flag import KUBECTL, SOURCES, VERSIONS, OptionsStruct, flag, seconds, switch, version
+from kubectl_plugin.options.flag import KUBECTL, SOURCES, OptionsStruct, flag, seconds, switch, version
 
 if TYPE_CHECKING:
     from cluster_io.source import Source
@@ -101,16 +101,29 @@ class ClusterOptions(OptionsStruct):
         "--snapshot",
         group=SOURCES,
         metavar="FILE",
-        help="a file from `kubectl qos snapshot`; "
-        "or a List from `kubectl get nodes,pods,… -A -o json|yaml`: missing objects count as unknown, not as absent",
+        help="a snapshot, or a List of `kubectl get -A -o json`",
     )
-    namespace: str | None = flag("-n", "--namespace", group=KUBECTL, completes="namespaces", metavar="NAME")
-    context: str | None = flag("--context", group=KUBECTL, completes="contexts", metavar="NAME")
-    kubeconfig: str | None = flag("--kubeconfig", group=KUBECTL, metavar="FILE")
-    cluster: str | None = flag("--cluster", group=KUBECTL, completes="clusters", metavar="NAME")
-    user: str | None = flag("--user", group=KUBECTL, completes="users", metavar="NAME")
+    namespace: str | None = flag(
+        "-n", "--namespace", group=KUBECTL, completes="namespaces", metavar="NAME", help="default: the context's"
+    )
+    context: str | None = flag(
+        "--context", group=KUBECTL, completes="contexts", metavar="NAME", help="context of the kubeconfig"
+    )
+    kubeconfig: str | None = flag(
+        "--kubeconfig", group=KUBECTL, metavar="FILE", help="default: $KUBECONFIG or ~/.kube/config"
+    )
+    cluster: str | None = flag(
+        "--cluster", group=KUBECTL, completes="clusters", metavar="NAME", help="cluster of the kubeconfig"
+    )
+    user: str | None = flag("--user", group=KUBECTL, completes="users", metavar="NAME", help="user of the kubeconfig")
     as_user: str | None = flag("--as", group=KUBECTL, metavar="USER", help="act as this user")
-    as_groups: tuple[str, ...] = flag("--as-group", group=KUBECTL, action="append", metavar="GROUP")
+    as_groups: tuple[str, ...] = flag(
+        "--as-group",
+        group=KUBECTL,
+        action="append",
+        metavar="GROUP",
+        help="with --as: and as this group; may be repeated",
+    )
     request_timeout: float = flag(
         "--request-timeout",
         group=KUBECTL,
@@ -123,26 +136,24 @@ class ClusterOptions(OptionsStruct):
     kubelet_config: str | None = flag(
         "--kubelet-config",
         metavar="FILE",
-        help="a KubeletConfiguration, or the output of configz, to use for every node (default: read from each node)",
+        help="KubeletConfiguration of all nodes (default: read)",
     )
     """The file with the kubelets' configuration; None: the kubelets are asked."""
     kubernetes_version: str | None = flag(
         "--kubernetes-version",
-        group=VERSIONS,
         type=version,
         metavar="1.MINOR",
-        help="version of API server and scheduler (default: the cluster's). Kubelets always use their own version",
+        help="of API server and scheduler (default: read)",
     )
     """Version of API server and scheduler; None: they are asked."""
     feature_gates: tuple[str, ...] = flag(
         "--feature-gates",
-        group=VERSIONS,
         action="append",
         metavar="NAME=BOOL,…",
-        help="gates that the cluster sets; @FILE: the featureGates of a KubeletConfiguration",
+        help="of the cluster; @FILE: of a KubeletConfiguration",
     )
     """As typed: ``NAME=BOOL,…`` or ``@FILE``."""
-    offline: bool = switch("--offline", group=SOURCES, help="with -f: use no cluster; the answer is shorter then")
+    offline: bool = switch("--offline", group=SOURCES, help="with -f: use no cluster")
     is_optional: bool = False
     """Whether the command has manifests to explain, and gives a shorter answer if no cluster answers."""
     typed: TypedCommand = TypedCommand()

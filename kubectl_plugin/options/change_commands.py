@@ -19,17 +19,17 @@ the risk. With --confirm it deletes, and only the pod that was checked (by uid).
 If the webhook requires a confirmation, --confirm gives it.
 
 examples:
-  kubectl qos delete pod/web-0                                with its own grace period
-  kubectl qos delete pod/web-0 --grace-period=5               with 5 s
-  kubectl qos delete pod/db-1 --grace-period=0                show the risk; delete nothing
-  kubectl qos delete pod/db-1 --grace-period=0 --confirm      delete it
-  kubectl qos delete pod/db-1 --grace-period=0 --dry-run=server   ask the API server, delete nothing
-  kubectl qos delete pod/db-1 -n shop --grace-period=0 --demo  the built-in demo cluster
+  kubectl qos delete pod/web-0                             its own grace period
+  kubectl qos delete pod/web-0 --grace-period=5            5 s
+  kubectl qos delete pod/db-1 --grace-period=0             show only the risk
+  kubectl qos delete pod/db-1 --grace-period=0 --confirm   delete it
+  kubectl qos delete pod/db-1 --grace-period=0 --dry-run=server
+  kubectl qos delete pod/db-1 -n shop --grace-period=0 --demo
 
 exit codes: 0 deleted, or a dry run; 1 unexpected; 2 wrong command line;
             3 nothing was changed: --confirm is missing; 4 forbidden or refused;
-            5 no cluster; 8 no such pod; 9 nothing was changed: it is another pod now;
-            10 deleted, but not removed in time; 130 interrupted
+            5 no cluster; 8 no such pod; 9 nothing was changed: it is another
+            pod now; 10 deleted, but not removed in time; 130 interrupted
 """
 _FENCE: Final = """\
 Declares a silent node out of service: its pods are then removed, and its
@@ -38,36 +38,36 @@ be off. Either you confirm it, or a command of yours powers it off.
 Prints each step before it runs, and can be run again after an interruption.
 
 examples:
-  kubectl qos fence node/node-c3                         show what would be removed; change nothing
-  kubectl qos fence node/node-c3 --confirm-powered-off   confirm that the machine is off
+  kubectl qos fence node/node-c3                         show what it removes
+  kubectl qos fence node/node-c3 --confirm-powered-off   the machine is off
   kubectl qos fence node/node-c3 --fence-command=./power-off --confirm
-                                                         ./power-off node-c3 must exit with 0
   kubectl qos fence node/node-c3 --confirm-powered-off --dry-run=server
-  kubectl qos unfence node/node-c3 --confirm             after the machine is back
-  kubectl qos fence node/node-c3 --demo                  the built-in demo cluster
+  kubectl qos unfence node/node-c3 --confirm             the machine is back
+  kubectl qos fence node/node-c3 --demo                  the demo cluster
 
-KUBECTL_QOS_FENCE_COMMAND names the fence command if the flag is not given. The command
-gets spec.providerID of the node in KUBECTL_QOS_PROVIDER_ID.
+The fence command must exit with 0. KUBECTL_QOS_FENCE_COMMAND names it if the
+flag is not given; it gets the node's spec.providerID in
+KUBECTL_QOS_PROVIDER_ID.
 
-exit codes: 0 everything is removed, or a dry run; 1 unexpected; 2 wrong command line;
-            3 nothing was changed: a confirmation is missing; 4 forbidden or refused;
-            5 no cluster; 8 no such node; 9 nothing was changed: the node answers, the
-            fence command failed, or another client was first; 10 fenced, but not everything
-            is removed in time; 130 interrupted
+exit codes: 0 everything is removed, or a dry run; 1 unexpected; 2 wrong command
+            line; 3 nothing was changed: a confirmation is missing; 4 forbidden
+            or refused; 5 no cluster; 8 no such node; 9 nothing was changed: the
+            node answers, the fence command failed, or another client was first;
+            10 fenced, but not everything is removed in time; 130 interrupted
 """
 _UNFENCE: Final = """\
 Takes back a node that was declared out of service: removes only that taint.
 This does not restore the pods and volumes that were removed from the node.
 
 examples:
-  kubectl qos unfence node/node-c3              show what would change; change nothing
+  kubectl qos unfence node/node-c3              show what would change
   kubectl qos unfence node/node-c3 --confirm    remove the taint
   kubectl qos unfence node/node-c3 --confirm --dry-run=server
 
-exit codes: 0 removed, or absent, or a dry run; 1 unexpected; 2 wrong command line;
-            3 nothing was changed: --confirm is missing; 4 forbidden or refused;
-            5 no cluster; 8 no such node; 9 nothing was changed: another client was first;
-            130 interrupted
+exit codes: 0 removed, or absent, or a dry run; 1 unexpected; 2 wrong command
+            line; 3 nothing was changed: --confirm is missing; 4 forbidden or
+            refused; 5 no cluster; 8 no such node; 9 nothing was changed:
+            another client was first; 130 interrupted
 """
 
 

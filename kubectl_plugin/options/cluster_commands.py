@@ -25,21 +25,17 @@ _CONFIG_MAP: Final = "configmap/"
 _NODE: Final = """\
 Shows a node under pressure: what the kernel kills first when memory runs out,
 which pod the kubelet evicts first and why, how close the first eviction is, and
-the requests on the node. For several nodes, or all without a name, it prints one
-line each: nodes with problems first, then the nodes nearest to an eviction.
+the requests on the node. For several nodes, or all without a name, it prints
+one line each: nodes with problems first, then the nodes nearest to an eviction.
 
-Usage is read from the kubelet (permission: get nodes/proxy), else from a metrics
-API. Without usage, the kernel's order is that of oom_score_adj only.
+Usage is read from the kubelet (permission: get nodes/proxy), else from a
+metrics API. Without usage, the kernel's order is that of oom_score_adj only.
 
 examples:
   kubectl qos node                        all nodes, one line each
-  kubectl qos node node-1                 what is killed and evicted first, and why
-  kubectl qos node node-1 -o wide         the full orders, every signal, separate limits
-  kubectl qos node node-1 -o json         the same as data
-  kubectl qos node node/node-1 node/node-2
+  kubectl qos node node-1                 what is killed and evicted first
+  kubectl qos node node-1 -o wide         every rank, signal and limit
   kubectl qos node -l topology.kubernetes.io/zone=eu-1a
-  kubectl qos snapshot -o c.qos           for later, without the cluster
-  kubectl qos node node-1 --snapshot c.qos
   kubectl qos node node-a1 --demo         the built-in demo cluster
 
 exit codes: as for explain
@@ -50,63 +46,54 @@ automatically and when, the pods on them (NodeDown, whatever their status says),
 what each node blocks, and what to do. Changes nothing.
 
 examples:
-  kubectl qos partitions                      all silent nodes
-  kubectl qos partitions -o wide              with the pods that belong only to the node
-  kubectl qos partitions -o json              for programs
-  kubectl qos partitions --demo               the built-in demo cluster
-  kubectl qos snapshot -o c.qos               for later, without the cluster
-  kubectl qos partitions --snapshot c.qos
+  kubectl qos partitions            all silent nodes
+  kubectl qos partitions -o wide    with the pods that belong only to the node
+  kubectl qos partitions --demo     the built-in demo cluster
 
-exit codes: 0 listed, also if there are none; 1 unexpected; 2 wrong command line;
-            4 forbidden; 5 no cluster; 6 snapshot cannot be read;
-            11 not certain: what could not be read may change the answer; 130 interrupted
+exit codes: 0 listed, also if there are none; 1 unexpected; 2 wrong command
+            line; 4 forbidden; 5 no cluster; 6 snapshot cannot be read; 11 not
+            certain: what could not be read may change the answer;
+            130 interrupted
 """
 _REPORT: Final = """\
 Lists problems in the cluster on the terminal; with -o FILE.html, it writes one
 self-contained HTML page: requests and usage of each node, its kill and eviction
-orders, zones and spread, priorities, disruption budgets, silent nodes, and every
-pod with its explanation. Search, sort and filter; dark, light and for print. The
-page contains names of your cluster: share it with the same care.
+orders, zones and spread, priorities, disruption budgets, silent nodes, and
+every pod with its explanation. Search, sort and filter; dark, light and for
+print. The page contains names of your cluster: share it with the same care.
 
 examples:
   kubectl qos report -A                              problems, on the terminal
-  kubectl qos report -o report.html                  pods of your namespace, all nodes
-  kubectl qos report -n shop -o shop.html            of another namespace
+  kubectl qos report -o report.html                  of your namespace
   kubectl qos report --all -o cluster.html           of all namespaces
-  kubectl qos report -l app=web -o web.html          pods with this label, their nodes
   kubectl qos report node/node-1 -o node-1.html      one node and its pods
-  kubectl qos report pod/web-0 pod/web-1 -o web.html
   kubectl qos report -f web.yaml --all -o web.html   future pods (page only)
-  kubectl qos report --all --snapshot c.qos -o c.html
   kubectl qos report --all --demo -o demo.html       the built-in demo cluster
-  kubectl qos report --all -o - | gzip > c.html.gz
   kubectl qos report --all -o json > old.json        for a later comparison
   kubectl qos report --all --compare old.json        changes since then
-  kubectl qos report --all --compare old.json -o new.html
 
-exit codes: 0 written, even if some objects could not be read (the page lists them);
-            1 it cannot be written; 2 wrong command line; 3 not found; 4 forbidden;
-            5 no cluster; 6 manifest, snapshot or OLD.json cannot be read,
-            or manifest refused; 11 written, but objects that could not be read may
-            change the headline; 130 interrupted
+exit codes: 0 written, even if some objects could not be read (the page lists
+            them); 1 it cannot be written; 2 wrong command line; 3 not found;
+            4 forbidden; 5 no cluster; 6 manifest, snapshot or OLD.json cannot
+            be read, or manifest refused; 11 written, but objects that could not
+            be read may change the headline; 130 interrupted
 """
 _SNAPSHOT: Final = """\
-Captures the data that the rules need from a cluster in one small file, which every
-command reads with --snapshot: to run commands without the cluster, to run many of
-them, and for bug reports. It contains no Secrets, no environment variables, and
-only annotations that rules read.
+Captures the data that the rules need from a cluster in one small file, which
+every command reads with --snapshot: to run commands without the cluster, to run
+many of them, and for bug reports. It contains no Secrets, no environment
+variables, and only annotations that rules read.
 
 examples:
-  kubectl qos snapshot -o cluster.qos                      everything you may list
-  kubectl qos explain pod/web-0 --snapshot cluster.qos     as it was then
-  kubectl qos snapshot -o report.qos --anonymise           names replaced, for others to see
+  kubectl qos snapshot -o cluster.qos                   everything you may list
+  kubectl qos explain pod/web-0 --snapshot cluster.qos  as it was then
+  kubectl qos snapshot -o report.qos --anonymise        names replaced
   kubectl qos snapshot -o report.qos --anonymise --snapshot cluster.qos
-  kubectl qos snapshot -o c.qos --scheduler-config configmap/kube-system/kube-scheduler
-  kubectl qos snapshot -o - | ssh other "cat > c.qos"      through a pipe
+  kubectl qos snapshot -o - | ssh other "cat > c.qos"   through a pipe
 
 exit codes: 0 written, even if some kinds could not be read (it lists them);
-            1 it cannot be written; 2 wrong command line; 4 you may not read any of it;
-            5 no cluster; 6 snapshot cannot be read; 130 interrupted
+            1 it cannot be written; 2 wrong command line; 4 you may not read any
+            of it; 5 no cluster; 6 snapshot cannot be read; 130 interrupted
 """
 _VERSIONS: Final = """\
 Lists the running versions of Kubernetes: API server, scheduler and kubelets.
@@ -115,15 +102,16 @@ pods of the cluster: classes, requests, OOM scores, cgroups, eviction and kill
 orders, and placements. Changes nothing.
 
 examples:
-  kubectl qos versions                        running versions, and the rules in use
+  kubectl qos versions                        running versions, and their rules
   kubectl qos versions --to 1.37              changes by an upgrade to 1.37
   kubectl qos versions --to 1.37 -n shop      for the pods of one namespace
   kubectl qos versions --to 1.37 -o wide      with every rule that changes
   kubectl qos versions --to 1.37 --snapshot cluster.qos
 
-exit codes: 0 listed, whether anything changes or not; 1 unexpected; 2 wrong command line;
-            3 no such namespace; 4 forbidden; 5 no cluster; 6 snapshot cannot be read;
-            11 not certain: some placements could not be compared; 130 interrupted
+exit codes: 0 listed, whether anything changes or not; 1 unexpected; 2 wrong
+            command line; 3 no such namespace; 4 forbidden; 5 no cluster;
+            6 snapshot cannot be read; 11 not certain: some placements could not
+            be compared; 130 interrupted
 """
 
 

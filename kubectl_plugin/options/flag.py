@@ -17,8 +17,7 @@ from typing import Any, ClassVar, Final, Self, dataclass_transform
 POSITIONAL: Final = "positional arguments"
 OPTIONS: Final = "options"
 SOURCES: Final = "source of objects"
-KUBECTL: Final = "as in kubectl"
-VERSIONS: Final = "versions of the rules"
+KUBECTL: Final = "connection to the cluster, as in kubectl"
 CHANGES: Final = "what if"
 CONFIRMATION: Final = "confirmation that the machine is off"
 _EXCLUSIVE: Final = frozenset({SOURCES, CONFIRMATION})

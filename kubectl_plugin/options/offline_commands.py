@@ -22,21 +22,22 @@ examples:
   kubectl qos lint -f manifests/ -o wide   every place of a rule
   kubectl qos lint -f manifests/ --disable=bare-pod,best-effort
 
-to ignore a finding, write on the line of the field or above it, or at the top of
+to ignore a finding, write on the line of the field or above it, or on top of
 the document for the whole document:
   # kubectl-qos: ignore best-effort - a batch pod that may be evicted first
 or, if comments are dropped, as an annotation of the object:
   kubectl-qos.io/ignore: best-effort,bare-pod
 
-exit codes: 0 nothing at or above --severity, 1 findings at or above it,
-2 the command line is wrong, 6 a file cannot be read (the others are checked)
+exit codes: 0 nothing at or above --severity, 1 findings at or above it, 2 the
+            command line is wrong, 6 a file cannot be read (the others are
+            checked)
 """
 _WHY: Final = """\
-Explains a term, or a message of Kubernetes about a pod: its meaning, the rule behind
-it with the source, and what to do. It explains each reason of a scheduler's message;
-whole lines of events, of lists and of `kubectl describe` can be pasted. It reads the
-last 131072 characters of standard input, and the first 8192 of a line.
-Without a term, it lists all terms. It uses no cluster.
+Explains a term, or a message of Kubernetes about a pod: its meaning, the rule
+behind it with the source, and what to do. It explains each reason of a
+scheduler's message; whole lines of events, of lists and of `kubectl describe`
+can be pasted. It reads the last 131072 characters of standard input, and the
+first 8192 of a line. Without a term, it lists all terms. It uses no cluster.
 
 examples:
   kubectl qos why maxSkew

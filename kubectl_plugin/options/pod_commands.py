@@ -29,91 +29,62 @@ _GRACEFUL: Final = ("all", "delete", "drain")
 """Ways that take a grace period."""
 MAX_REPLICAS: Final = 100_000
 _EXPLAIN: Final = """\
-Explains a pod: its QoS class and the reason, its OOM score, requests and limits,
-cgroups, priority, where the scheduler would place it and why not elsewhere, how
-it stops, and the risk of a force deletion.
-For a node: its requests and overcommitment. For a workload: its next pod and its
-existing pods. For a persistentvolumeclaim, poddisruptionbudget, resourcequota or
-priorityclass: its pods, what it blocks, and what to change.
-TYPE alone, or several targets, print one line each, for a pod with its node; with
--o wide they print a page each.
+Explains a pod: its QoS class, OOM score, requests, priority, placement, how it
+stops, and the risk of a force deletion. Also explains nodes, workloads, claims,
+budgets, quotas and priority classes. TYPE alone, or several targets, print one
+line each, with -o wide a page each.
 
 examples:
-  kubectl qos explain pod/web-0                    one pod
-  kubectl qos explain web-0                        the same: a name alone is a pod
-  kubectl qos explain pod web-0 web-1 -n shop      two pods
-  kubectl qos explain pods -l app=web              the pods with this label
-  kubectl qos explain pods -A --field-selector status.phase=Pending
-  kubectl qos explain pods -A --field-selector spec.nodeName=node-1   the pods on a node
-  kubectl qos explain pod,deploy                   pods and deployments of a namespace
-  kubectl qos explain pods -o wide                 a page for each
-  kubectl qos explain deployment/web               its template and its pods
-  kubectl qos explain pod/web-0 --placement        where it would be placed if it were recreated
-  kubectl qos explain pod/web-0 --timeline         when it gets SIGTERM, is killed, removed, replaced
-  kubectl qos explain pod/web-0 --timeline=drain   the same for one way: see --timeline
-  kubectl qos explain pod/web-0 --timeline=delete --grace-period=5   the same with 5 s
-  kubectl qos explain node/node-1                  requests on a node, and overcommitment
-  kubectl qos explain pvc/data-db-0 pdb/db         why a claim waits; what a budget blocks
-  kubectl qos explain quota/compute pc/high        pods that a quota refuses; pods of a class
-  kubectl qos explain -f pod.yaml                  a manifest, before it is applied
-  kubectl qos explain -f pod.yaml --on node-1      and its kill and eviction order there
-  helm template . | kubectl qos explain -f -       standard input
-  kubectl qos snapshot -o c.qos                    for later, without the cluster
-  kubectl qos explain pod/web-0 --snapshot c.qos
-  kubectl qos explain pod/db-1 --demo              the built-in demo cluster
+  kubectl qos explain pod/web-0               one pod; a name alone is a pod
+  kubectl qos explain pods -l app=web         one line each
+  kubectl qos explain pods -A --field-selector spec.nodeName=node-1
+  kubectl qos explain pod/web-0 --placement   its node if it were recreated
+  kubectl qos explain pod/web-0 --timeline=delete --grace-period=5
+  kubectl qos explain deployment/web pdb/web  a workload, and its budget
+  helm template . | kubectl qos explain -f -  manifests, before they are applied
+  kubectl qos explain pod/db-1 --demo         the built-in demo cluster
 
-fields for -o custom-columns, among others (all of them: -o json):
-  NAME:.name  NAMESPACE:.namespace  NODE:.status.node.name
-  STATUS:.status.health.kubectlStatus  CLASS:.qos.qosClass  CODE:.verdict.code
-  kubectl qos explain pods -o custom-columns=NAME:.name,NODE:.status.node.name,CODE:.verdict.code
-
-exit codes: 0 explained; 1 unexpected; 2 wrong command line; 3 not found; 4 forbidden;
-            5 no cluster; 6 manifest or snapshot cannot be read, or manifest refused;
-            11 not certain: what could not be read may change a headline; 130 interrupted
+exit codes: 0 explained; 1 unexpected; 2 wrong command line; 3 not found;
+            4 forbidden; 5 no cluster; 6 manifest or snapshot cannot be read, or
+            manifest refused; 11 not certain: what could not be read may change
+            a headline; 130 interrupted
 """
 _DIED: Final = """\
 Shows what ended a pod or its containers last: the cause, its certainty, the
 evidence, other possible causes and what would decide between them, what to do,
-and whether a replacement runs. For removed pods, it uses the remaining evidence.
+and whether a replacement runs. For removed pods, it uses the remaining
+evidence.
 
 Certain: only one cause fits the evidence. Likely: the evidence favours one
-cause. A or B: the evidence for several is equal. Events expire after about an
-hour: run the command soon.
+cause. A or B: the evidence for several is equal. Events expire after an hour.
 
 examples:
-  kubectl qos died pod/web-0                its last end; a name alone is a pod
-  kubectl qos died pod/web-7d9f-x2x7p       also after it was removed
-  kubectl qos died deployment/web           its pods, including removed pods
-  kubectl qos died node/node-1              all ends on a node
-  kubectl qos died                          all of the namespace, in the last hour
-  kubectl qos died -A --since 3h            all namespaces
-  kubectl qos died -A -o wide               with a page for each
-  kubectl qos died pod/web-0 -o json        as data
-  kubectl qos died pod/web-0 --snapshot c.qos    without a cluster
-  kubectl qos died -A --demo                the built-in demo cluster
+  kubectl qos died pod/web-0          its last end, also after it was removed
+  kubectl qos died deployment/web     its pods, including removed pods
+  kubectl qos died node/node-1        all ends on a node
+  kubectl qos died                    all of the namespace, in the last hour
+  kubectl qos died -A --since 3h      all namespaces
+  kubectl qos died -A --demo          the built-in demo cluster
 
 exit codes: 0 certain, or nothing has ended; 1 unexpected; 2 wrong command line;
-            3 workload or node not found; 4 forbidden; 5 no cluster; 6 snapshot cannot be read;
-            11 not certain; 12 no evidence remains; for several pods the highest
-            of 0, 11 and 12; 130 interrupted
+            3 pod, workload or node not found; 4 forbidden; 5 no cluster;
+            6 snapshot cannot be read; 11 not certain; 12 no evidence remains;
+            for several pods the highest of 0, 11 and 12; 130 interrupted
 """
 _PLACE: Final = """\
 Predicts where kube-scheduler would place pods that do not exist, on the current
-or a changed cluster. Pods are placed one after the other; each counts for the next.
+or a changed cluster. Pods are placed one after the other; each counts for the
+next.
 
 examples:
-  kubectl qos place deployment/web --replicas 3           do 3 more fit
-  kubectl qos place -f deploy.yaml                        the replicas in the file
-  kubectl qos place -f deploy.yaml --replicas max         how many fit
-  kubectl qos place -f a.yaml -f b.yaml --no-preemption   two specs, in the order of priority
+  kubectl qos place deployment/web --replicas 3     do 3 more fit
+  kubectl qos place -f deploy.yaml --replicas max   how many fit
   kubectl qos place -f deploy.yaml --add-node like=node-a1,count=2
-  kubectl qos place -f deploy.yaml --add-node name=big,cpu=32,memory=128Gi,zone=eu-1a
-  kubectl qos place -f deploy.yaml --exclude-node node-a1 --without pod/old-0
-  kubectl qos place --drain node/node-a1                  where its pods would be placed
-  kubectl qos place --drain node-a1,node-b1 --one-by-one  an upgrade, node by node
+  kubectl qos place -f deploy.yaml --add-node name=big,cpu=32,memory=128Gi
+  kubectl qos place --drain node-a1,node-b1 --one-by-one   an upgrade
 
-exit codes: as for explain; 7: at least one requested pod certainly has no place;
-            11: unknown, data that could not be read decide
+exit codes: as for explain; 7 at least one requested pod certainly has no place;
+            11 unknown: data that could not be read decide
 """
 
 
@@ -131,7 +102,7 @@ class ExplainOptions(CommandOptions, command="explain", words=_EXPLAIN):
     targets: tuple[str, ...] = flag(
         completes="explained objects",
         metavar="TYPE/NAME",
-        help="or TYPE NAME …, TYPE for all of a namespace, several types with commas; NAME alone is a pod",
+        help="or TYPE NAME …, or TYPE alone, or a pod's NAME",
     )
     selection: Selection = selection_flags(everywhere=True)
     """Selects among the objects of types without names."""
@@ -148,7 +119,7 @@ class ExplainOptions(CommandOptions, command="explain", words=_EXPLAIN):
     placement: bool | None = flag(
         "--placement",
         action=argparse.BooleanOptionalAction,
-        help="where the scheduler would place a pod, and why not elsewhere (default: only for pods without a node)",
+        help="predict its node (default: if it has none)",
     )
     """Whether to predict the node; None: only for pods that have none."""
     scheduler_config: str | None = SCHEDULER_CONFIG
@@ -158,19 +129,17 @@ class ExplainOptions(CommandOptions, command="explain", words=_EXPLAIN):
         "--timeline",
         metavar="WAY",
         choices=("all", *WAYS),
-        help=f"the timeline of a pod's end: {', '.join(WAYS)}; without =WAY all of them (--timeline, --timeline=drain)",
+        help=f"its end: {', '.join(WAYS)}; alone: all",
     )
     """The way of ending to show: a value of `podrules.ending.timeline.Way`, or ``all``; None: none."""
-    grace_period: int | None = grace_period_flag(
-        "with --timeline=delete or drain: the grace period of the DELETE; negative: the pod's own"
-    )
+    grace_period: int | None = grace_period_flag("of --timeline=delete, drain (default: the pod's)")
     """Seconds that a DELETE of the timeline asks for; None: the pod's own period."""
     on: str | None = flag(
         "--on",
         completes="nodes",
         metavar="NODE",
         type=_named_node,
-        help="the pod's place in the kill and eviction orders of this node; with --placement of the likely node",
+        help="in which order this node kills and evicts it",
     )
     """The node on which to predict a pod's position when memory runs out; None: none."""
     colour: bool = COLOUR
@@ -231,7 +200,7 @@ class DiedOptions(CommandOptions, command="died", words=_DIED):
 
     targets: tuple[str, ...] = flag(
         metavar="TYPE/NAME",
-        help="pods, workloads or nodes; NAME alone is a pod; none: all pods of the namespace",
+        help="pods, workloads or nodes; NAME alone is a pod",
     )
     """Empty: all pods of a namespace, or of all namespaces."""
     everywhere: bool = switch("-A", "--all-namespaces", help="all namespaces")
@@ -241,7 +210,7 @@ class DiedOptions(CommandOptions, command="died", words=_DIED):
         "--since",
         type=_since,
         metavar="TIME",
-        help="only ends within this time, e.g. 30m (default: 1h; for named targets any time)",
+        help="e.g. 30m (default: 1h; for named targets any time)",
     )
     """Seconds before now in which an end counts; None: any time for named objects, an hour for all others."""
     output: Output = output_flags(wide=True, names=True)
@@ -295,7 +264,7 @@ class PlaceOptions(CommandOptions, command="place", words=_PLACE):
     targets: tuple[str, ...] = flag(
         completes="pods and workloads",
         metavar="TYPE/NAME",
-        help="one more pod of this workload, or like this pod; --replicas: this many more",
+        help="one more pod, or --replicas more pods, like these",
     )
     """Workloads and pods to add pods of, as typed."""
     files: tuple[str, ...] = FILES
@@ -307,14 +276,14 @@ class PlaceOptions(CommandOptions, command="place", words=_PLACE):
         "--replicas",
         type=_replicas,
         metavar="N",
-        help="pods of each file's spec, instead of its own number; more pods of TYPE/NAME; max: as many as fit",
+        help="how many pods to place; max: as many as fit",
     )
     """``max``: as many as fit; None: each file's own number, and one for each target."""
     preemption: bool = flag(
         "--preemption",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="whether pods of lower priority may be preempted, as in kube-scheduler",
+        help="evict pods of lower priority (default: yes)",
     )
     exclude_nodes: tuple[str, ...] = flag(
         "--exclude-node",
@@ -323,15 +292,15 @@ class PlaceOptions(CommandOptions, command="place", words=_PLACE):
         type=_node_name,
         action="append",
         metavar="NAME",
-        help="assume that this node and its pods do not exist; may be repeated, like all of these",
+        help="without this node and its pods; may be repeated",
     )
     add_nodes: tuple[str, ...] = flag(
         "--add-node",
         group=CHANGES,
         action="append",
         metavar="SPEC",
-        help="assume another node: like=NODE, name=, count=, zone=, cpu=, memory= or any resource, label=KEY=VALUE, "
-        "taint=KEY=VALUE:EFFECT, with commas between them",
+        help="with another node, e.g. like=NODE,count=2: name=, zone=, cpu=, memory= or any resource, "
+        "label=KEY=VALUE, taint=KEY=VALUE:EFFECT",
     )
     without: tuple[str, ...] = flag(
         "--without",
@@ -340,7 +309,7 @@ class PlaceOptions(CommandOptions, command="place", words=_PLACE):
         type=_pod_name,
         action="append",
         metavar="POD",
-        help="assume that pod/NAME or NAMESPACE/NAME does not exist",
+        help="without pod/NAME or NAMESPACE/NAME",
     )
     drain: tuple[str, ...] = flag(
         "--drain",
@@ -350,12 +319,12 @@ class PlaceOptions(CommandOptions, command="place", words=_PLACE):
         action="extend",
         read=lambda args: tuple(dict.fromkeys(args.drain)),
         metavar="NODE,…",
-        help="assume that node/NAME is drained; several are cordoned together and drained in order, like kubectl drain",
+        help="drain these nodes in order, as kubectl drain does",
     )
     one_by_one: bool = switch(
         "--one-by-one",
         group=CHANGES,
-        help="each drained node is back before the next one is cordoned, as in an upgrade",
+        help="each node is back before the next is cordoned",
     )
     """Whether each drained node is back before the next is drained; else all are cordoned first."""
     output: Output = output_flags(wide=True, names=True)

@@ -14,16 +14,16 @@ from kubectl_plugin.reports.rights import ASKED
 from podrules.api.names import is_plain_name
 
 _RIGHTS: Final = """\
-Prints the ClusterRole that commands need, for an administrator to apply: for the
-named commands, else for all that only read. It allows their requests to the API
-server, and no Secrets. With -n, it prints a Role in that namespace, and the rights
-needed outside of it. It uses no cluster, and makes no binding.
+Prints the ClusterRole that commands need, for an administrator to apply: for
+the named commands, else for all that only read. It allows their requests to the
+API server, and no Secrets. With -n, it prints a Role in that namespace, and the
+rights needed outside of it. It uses no cluster, and makes no binding.
 
 examples:
-  kubectl qos rights | kubectl apply -f -                  all commands that only read
+  kubectl qos rights | kubectl apply -f -    all commands that only read
   kubectl qos rights explain died | kubectl apply -f -
-  kubectl qos rights -n shop                               a Role for one namespace
-  kubectl qos rights fence unfence -o json                 with the right to patch Nodes
+  kubectl qos rights -n shop                 a Role for one namespace
+  kubectl qos rights fence unfence -o json   with the right to patch Nodes
 
 exit codes: 0 printed, 2 the command line is wrong
 """

@@ -32,7 +32,7 @@ FILES: Final = flag(
     "--filename",
     action="append",
     metavar="FILE",
-    help="manifest file or folder, - for standard input; may be repeated",
+    help="manifest file or folder, or -; may be repeated",
 )
 VALIDATION: Final = flag(
     "--validate",
@@ -40,10 +40,11 @@ VALIDATION: Final = flag(
     choices=("strict", "warn", "ignore"),
     nargs="?",
     const="strict",
+    metavar="MODE",
     default=Validation.STRICT,
     untyped="strict",
     read=lambda args: Validation(args.validation),
-    help="unknown fields in manifests: refuse (or true; the default), warn, or ignore (or false)",
+    help="unknown fields: strict (default), warn or ignore",
 )
 DRY_RUN: Final = flag(
     "--dry-run",
@@ -56,7 +57,7 @@ SCHEDULER_CONFIG: Final = flag(
     metavar="WHERE",
     # The demo cluster has its own.
     read=lambda args: args.scheduler_config or (DEMO_SCHEDULER if args.demo else None),
-    help="the KubeSchedulerConfiguration: a file, or configmap/NAMESPACE/NAME (default: the scheduler's defaults)",
+    help="a file, or configmap/NAMESPACE/NAME",
 )
 
 
@@ -71,7 +72,7 @@ COLOUR: Final = switch("--no-color", read=_wants_colour, help="disable colour, l
 ALL: Final = switch(
     "--all",
     read=lambda args: args.every or not sys.stdout.isatty(),
-    help="a row for each object, also for those with nothing wrong; the default in a pipe",
+    help="a row for each object; the default in a pipe",
 )
 
 
@@ -94,7 +95,7 @@ DRY_RUN_OF_FILES: Final = flag(
     default=False,
     untyped="none",
     read=_dry_run_of_files,
-    help="server: send manifests to the API server and its webhooks as a dry run; nothing is stored",
+    help="server: the API server checks the files",
 )
 
 
@@ -116,12 +117,12 @@ def _watch_interval(args: argparse.Namespace) -> float | None:
 
 WATCH: Final = combined(
     _watch_interval,
-    watch=switch("-w", "--watch", help="keep watching, and print a new answer after each change"),
+    watch=switch("-w", "--watch", help="print a new answer after each change"),
     watch_interval=flag(
         "--watch-interval",
         type=seconds,
         metavar="TIME",
-        help="with --watch: refresh after this time at the latest, for usage and clocks (default 10s)",
+        help="with -w: refresh at least this often (default 10s)",
     ),
 )
 
@@ -240,11 +241,10 @@ def output_flags(*, wide: bool = False, names: bool = False, findings: bool = Fa
         findings: Whether it finds faults in manifests.
     """
     formats = OutputFormats(formats_of(wide=wide, names=names, findings=findings))
-    listed = f"one of: {', '.join(formats.all)}"
     return combined(
         _wanted_output,
         Output(),
-        output=flag("-o", "--output", untyped="table", type=formats, metavar="FORMAT", help=listed),
+        output=flag("-o", "--output", untyped="table", type=formats, metavar="FORMAT", help=", ".join(formats.all)),
         no_headers=switch("--no-headers", help="print custom-columns without headings"),
     )
 
@@ -338,7 +338,7 @@ def _check_page(text: str, formats: Sequence[str], example: str) -> None:
             f'"{text}": -o FILE writes an HTML page, and this is a file name of {form}\n'
             f"Print the data with -o {form} > {text}, or name an HTML file: -o {example}"
         )
-    if not dot and "/" not in text and text != "-":
+    if suffix not in {"html", "htm"} if dot else "/" not in text and text != "-":
         raise argparse.ArgumentTypeError(
             f'"{text}": neither a format nor the name of an HTML file\n'
             f"Use one of {', '.join(formats)}, or name the HTML file to write: -o {example}"

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import re
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NoReturn
 
 from cluster_io.errors import UsageError
 from kubectl_plugin.options import ClusterOptions, CommandOptions, Selection, TypedCommand
-from kubectl_plugin.options.flag import OptionsStruct, add_flags
-from kubectl_plugin.parsing.commands import COMMANDS, flags_of, options_of, takes_value
+from kubectl_plugin.options.flag import KUBECTL, OptionsStruct, add_flags
+from kubectl_plugin.parsing.commands import COMMANDS, LISTED, flags_of, options_of, takes_value
 from podrules import __version__
 
 _OPTIONAL_VALUE: Final = "--timeline"
 """The flag with an optional value."""
+_CONNECTION: Final = 'Use "kubectl qos options" for the flags of the connection to the cluster.'
 _NOT_OF_TARGET: Final = frozenset({"request_timeout", "offline"})
 """Flags of `ClusterOptions` that do not select objects."""
 
@@ -41,6 +44,8 @@ def parse(words: Sequence[str]) -> ParsedCommand:
         flags, positional = ("--help",), positional[1:2]
     if positional[:1] == ("version",):
         flags, positional = ("--version",), ()
+    if positional[:1] == ("options",):
+        _print_connection_flags()
     if not positional:
         _parse_without_command(flags)
     command = positional[0]
@@ -87,6 +92,16 @@ def _is_way(word: str) -> bool:
     return word in {"all", *WAYS} or (word.replace("-", "").isalpha() and bool(nearest(word, WAYS, closeness=0.75)))
 
 
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Leaves room for long flags, and names a value only once, as Python 3.13 does."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        return re.sub(r"^(-\w) \S+(?=, --)", r"\1", super()._format_action_invocation(action))
+
+
 class Parser(argparse.ArgumentParser):
     """Raises an exception with the problem and the remedy."""
 
@@ -111,15 +126,19 @@ class Parser(argparse.ArgumentParser):
 
 def _parse_command(command: str, flags: Sequence[str], positional: Sequence[str]) -> ParsedCommand:
     options = options_of(command)
+    declared = options.all_flags()
+    connection = {name: one.but(help=argparse.SUPPRESS) for name, one in declared.items() if one.group == KUBECTL}
+    words = next((f" [{one.value} ...]" for one in declared.values() if not one.names), "")
     parser = Parser(
         prog=f"kubectl qos {command}",
+        usage=f"%(prog)s{words} [flags]",
         description=options.description,
-        epilog=options.examples,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"{options.examples}\n{_CONNECTION}" if connection else options.examples,
+        formatter_class=_HelpFormatter,
         allow_abbrev=False,
         exit_on_error=False,
     )
-    add_flags(parser, options.all_flags())
+    add_flags(parser, {**declared, **connection})
     try:
         args, left = parser.parse_known_args([*flags, *(["--"] if positional else []), *positional])
     except (argparse.ArgumentError, UsageError) as error:
@@ -152,18 +171,28 @@ def _flags_to_repeat(command: str, flags: Sequence[str]) -> Iterator[tuple[str, 
             yield known[name].names[-1] if takes_value else name, value
 
 
+def _print_connection_flags() -> NoReturn:
+    """``kubectl qos options``: as ``kubectl options``, the flags that the help of the commands leaves out."""
+    parser = Parser(usage="kubectl qos COMMAND [flags]", formatter_class=_HelpFormatter, add_help=False)
+    flags = ClusterOptions.all_flags()
+    add_flags(parser, {name: one for name, one in flags.items() if one.group == KUBECTL})
+    parser.print_help()
+    sys.exit(0)
+
+
 def _parse_without_command(flags: Sequence[str]) -> NoReturn:
     """Print help or the version; refuse all other words."""
     parser = Parser(
         prog="kubectl qos",
         description="Explains what Kubernetes will do to a pod, and why.",
-        epilog="Run `kubectl qos COMMAND --help` for the options of a command.",
+        formatter_class=_HelpFormatter,
+        epilog='Use "kubectl qos COMMAND --help" for the flags of a command.',
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"kubectl-qos {__version__}")
     # With a name given, argparse does not format a usage, which would import shutil and its compression modules.
     commands = parser.add_subparsers(prog=parser.prog, title="commands", metavar="COMMAND")
-    for name, line in COMMANDS.items():
+    for name, line in LISTED.items():
         commands.add_parser(name, help=line)
     _, left = parser.parse_known_args(flags or ("--help",))
     from kubectl_plugin.parsing.mistakes import no_command

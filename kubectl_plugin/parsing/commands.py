@@ -27,6 +27,8 @@ COMMANDS: Final = {
     "rights": "print the ClusterRole that commands need, for an administrator to apply",
 }
 """The help line of each command."""
+LISTED: Final = {**COMMANDS, "options": "list the flags of the connection to the cluster"}
+"""The same with ``options``, which only prints help."""
 _MODULES: Final = {
     **dict.fromkeys(("explain", "died", "place"), "pod_commands"),
     **dict.fromkeys(("node", "report", "snapshot", "versions", "partitions"), "cluster_commands"),

@@ -7,12 +7,12 @@ characters are written as entities or after a backslash, so that the rendered te
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kubectl_plugin.render.command import Prose, Target
 from kubectl_plugin.render.formats import Medium, PrintedAnswer
-from kubectl_plugin.render.page import Line, Page, Row, Section, Table
+from kubectl_plugin.render.page import Line, Page, Problem, Row, Section, Table
 from podrules.api.escape import escape
 
 _SPECIAL: Final = str.maketrans(
@@ -56,6 +56,8 @@ def markdown_page(page: Page, *, target: Target) -> str:
         first, *rest = page.verdict
         first = f"{page.severity.mark} {first}" if page.severity else first
         blocks.append(" ".join([f"**{_text(first)}**", *map(_text, rest)]))
+    for problem in page.problems:
+        blocks += _problem(problem)
     previous: Section | Table | None = None
     for part in page.parts:
         if isinstance(part, Table):
@@ -67,7 +69,7 @@ def markdown_page(page: Page, *, target: Target) -> str:
         previous = part
     commands = target.suggestions(page.next_commands)
     if commands:
-        blocks.append(_commands(commands))
+        blocks.append(_fenced(commands, "sh"))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -100,11 +102,18 @@ def _cells(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _commands(commands: tuple[str, ...]) -> str:
-    """Commands to paste, in a code fence that their text cannot close."""
-    text = "\n".join(map(escape, commands))
+def _problem(problem: Problem) -> Iterator[str]:
+    for place in problem.places:
+        yield f"**{_text(place.at)}** {_text(problem.name)}: {_text(place.about)}"
+        yield _fenced((place.text,), "yaml")
+    yield "\n".join(f"- {_text(line)}" for line in problem.lines)
+
+
+def _fenced(lines: Iterable[str], language: str) -> str:
+    """Commands to paste, or lines of a file, in a code fence that their text cannot close."""
+    text = "\n".join(map(escape, lines))
     fence = "`" * max([2, *(len(run) for run in re.findall("`+", text))]) + "`"
-    return f"{fence}sh\n{text}\n{fence}"
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _text(text: str) -> str:

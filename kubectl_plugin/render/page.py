@@ -43,6 +43,30 @@ class Table(Struct, frozen=True):
     """The mark before each row, if rows are judged; None: the row has none."""
 
 
+class Place(Struct, frozen=True):
+    """A place in a file."""
+
+    at: str
+    """``web.yaml:15:22``."""
+    about: str
+    """The object and its field."""
+    text: str
+    """The line of the file."""
+    column: int
+    """The first is 1."""
+
+
+class Problem(Struct, frozen=True):
+    """What is wrong at places in files, as linters print it: each line of a file with a caret below the column."""
+
+    severity: Severity
+    name: str
+    """Its level and its rule."""
+    places: tuple[Place, ...]
+    lines: tuple[str, ...]
+    """What is wrong, and what to do."""
+
+
 class Line(Struct, frozen=True):
     """A sentence that is printed at once, such as a step of a deletion."""
 
@@ -59,6 +83,8 @@ class Page(Struct, frozen=True):
     parts: tuple[Section | Table, ...] = ()
     """Without those that are empty."""
     next_commands: tuple[Command, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    """Shown before the parts."""
 
     def __post_init__(self) -> None:
         """Leave out sections without lines and tables without rows."""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.render.command import Prose, Target
 from kubectl_plugin.render.formats import Medium, PrintedAnswer
-from kubectl_plugin.render.page import Line, Page, Row, Section, Table
+from kubectl_plugin.render.page import Line, Page, Problem, Row, Section, Table
 from kubectl_plugin.render.width import DEFAULT_COLUMNS
 from kubectl_plugin.reports.verdict import Severity
 from podrules.api.escape import escape
@@ -20,6 +20,9 @@ _PROSE: Final = 100
 """The most columns of prose, because longer lines are harder to read. Tables use the whole width."""
 _LABEL: Final = 14
 _GAP: Final = "  "
+_INDENT: Final = "    "
+"""Before a line of a file."""
+_CUT: Final = "..."
 _MARGIN: Final = "   "
 """The room for the mark of a row."""
 _MIN_LAST: Final = 24
@@ -59,6 +62,8 @@ def render_page(page: Page, *, colour: bool, target: Target, width: int = DEFAUL
         judged = page.severity if number == 0 else None
         wrapped = _wrap(f"{judged.mark} {sentence}" if judged else sentence, prose)
         lines += [paint.severity(line, judged) for line in wrapped]
+    for problem in page.problems:
+        lines += ["", *_problem(problem, paint, width)]
     previous: Section | Table | None = None
     for part in page.parts:
         if isinstance(part, Table) and part.drawing and not _fits(part, width):
@@ -106,6 +111,29 @@ def _section(section: Section, paint: _Painter, target: Target, width: int) -> l
     first, *rest = body or [""]
     label = f"{section.label:<{_LABEL}}"
     return [paint.bold(label) + first, *(" " * _LABEL + line if line else "" for line in rest)]
+
+
+def _problem(problem: Problem, paint: _Painter, width: int) -> list[str]:
+    lines: list[str] = []
+    for place in problem.places:
+        lines.append(f"{paint.bold(escape(place.at))} {paint.severity(problem.name, problem.severity)}")
+        shown, caret = excerpt(place.text, place.column, width - len(_INDENT))
+        lines += [f"{_INDENT}{shown}", f"{_INDENT}{' ' * caret}{paint.severity('^', problem.severity)}"]
+        lines += [f"{_GAP}{line}" for line in _wrap(place.about, width - len(_GAP))]
+    prose = min(width, _PROSE) - len(_GAP)
+    return lines + [f"{_GAP}{line}" for text in problem.lines for line in _wrap(text, prose)]
+
+
+def excerpt(text: str, column: int, width: int) -> tuple[str, int]:
+    """A line of a file without its indentation, at most so long, and the place of a column in it; both are escaped."""
+    indent = len(text) - len(text.lstrip())
+    shown, caret = escape(text.strip()), len(escape(text[indent : column - 1]))
+    if len(shown) <= width:
+        return shown, caret
+    start = max(0, min(caret - width // 2, len(shown) - width))
+    cut = shown[start : start + width]
+    cut = f"{_CUT}{cut[len(_CUT) :]}" if start else cut
+    return f"{cut[: -len(_CUT)]}{_CUT}" if start + width < len(shown) else cut, caret - start
 
 
 def _table(table: Table, paint: _Painter, width: int) -> list[str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from kubectl_plugin.render.command import why
-from kubectl_plugin.render.page import Page, Row, Section
+from kubectl_plugin.render.page import Page, Place, Problem, Section
 from kubectl_plugin.reports.lint import LintFinding, LintReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.caveats import versions_section
@@ -20,8 +19,15 @@ _MAX_PLACES: Final = 5
 """The most places of one rule that are shown; the others are counted."""
 
 
-def lint_page(report: LintReport, severity: Level, *, wide: bool = False) -> Page:
-    """Every finding that is not ignored, grouped by rule; ``wide``: with all places of a rule."""
+def lint_page(report: LintReport, severity: Level, texts: Mapping[str, str], *, wide: bool = False) -> Page:
+    """Every finding that is not ignored, grouped by rule.
+
+    Args:
+        report: The findings.
+        severity: The lowest level that fails.
+        texts: The text of each file.
+        wide: Whether to show all places of a rule.
+    """
     shown = [finding for finding in report.findings if finding.ignored is None]
     verdict = lint_verdict(report, severity)
     terms = dict.fromkeys(finding.term for finding in shown if finding.term)
@@ -30,12 +36,12 @@ def lint_page(report: LintReport, severity: Level, *, wide: bool = False) -> Pag
         for one in report.unknown_ignores
     ]
     return Page(
-        title="kubectl qos lint",
+        title="",
         verdict=verdict.sentences,
         severity=verdict.severity,
+        problems=tuple(_problems(shown, texts, most=None if wide else _MAX_PLACES)),
         parts=(
             *(Section("not read", (entry.file, entry.problem)) for entry in report.unreadable),
-            *_found(shown, most=None if wide else _MAX_PLACES),
             *unknown,
             versions_section(report.version_notes),
         ),
@@ -80,28 +86,33 @@ def lint_verdict(report: LintReport, severity: Level) -> Verdict:
     return Verdict(code, urgency, tuple(sentences))
 
 
-def _found(findings: Sequence[LintFinding], most: int | None) -> Iterator[Section]:
-    """A section for each rule: each of its messages, with the places below it."""
-    by_rule: dict[str, list[LintFinding]] = {}
+def _problems(findings: Sequence[LintFinding], texts: Mapping[str, str], most: int | None) -> Iterator[Problem]:
+    """Each message of each rule once, with its places."""
+    by_rule: dict[str, dict[str, list[LintFinding]]] = {}
     for finding in findings:
-        by_rule.setdefault(finding.rule, []).append(finding)
-    for rule, found in by_rule.items():
-        first, rest = found[0], found[most:] if most is not None else []
-        if len(found) == 1:
-            yield Section(first.level.value, (_place(first), first.message, first.remedy, _field(first), rule))
-            continue
-        by_message: dict[str, list[str | Row]] = {}
-        for finding in found[:most]:
-            below = by_message.setdefault(finding.message, [finding.message])
-            below.append(Row((_place(finding), _field(finding))))
-        places = chain.from_iterable(by_message.values())
-        more = (f"and {counted(len(rest), 'more place')}; all: -o wide",) if rest else ()
-        yield Section(first.level.value, (*places, *more, first.remedy, f"{rule}, {counted(len(found), 'time')}"))
+        by_rule.setdefault(finding.rule, {}).setdefault(finding.message, []).append(finding)
+    lines = {file: texts[file].split("\n") for file in dict.fromkeys(finding.object.file for finding in findings)}
+    for rule, by_message in by_rule.items():
+        room, rest = most, sum(map(len, by_message.values()))
+        for message, found in by_message.items():
+            shown = found[:room]
+            room, rest = None if room is None else room - len(shown), rest - len(shown)
+            more = (f"and {counted(rest, 'more place')}; all: -o wide",) if room == 0 and rest else ()
+            yield Problem(
+                severity=_SEVERITIES[found[0].level],
+                name=f"{found[0].level.value} {rule}",
+                places=tuple(_place(one, lines[one.object.file]) for one in shown),
+                lines=(message, found[0].remedy, *more),
+            )
+            if room == 0:
+                break
 
 
-def _place(finding: LintFinding) -> str:
-    return f"{finding.object.file}:{finding.line}:{finding.column}"
-
-
-def _field(finding: LintFinding) -> str:
-    return f"{finding.object.kind}/{finding.object.name} {finding.field}"
+def _place(finding: LintFinding, lines: Sequence[str]) -> Place:
+    entry = finding.object
+    return Place(
+        at=f"{entry.file}:{finding.line}:{finding.column}",
+        about=f"{entry.kind}/{entry.name} {finding.field}",
+        text=lines[finding.line - 1] if finding.line <= len(lines) else "",
+        column=finding.column,
+    )

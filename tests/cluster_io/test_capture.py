@@ -105,7 +105,7 @@ def test_empty_kinds_differ_from_missing_ones(demo: Path) -> None:
         read.list(CONFIG_MAPS)
     with pytest.raises(NotCaptured, match="configmaps are not in"):
         read.get(CONFIG_MAPS, "kube-scheduler", "kube-system")
-    with pytest.raises(NotFound, match='pods "db-9" not found in namespace shop'):
+    with pytest.raises(NotFound, match='no pod "db-9" in shop'):
         read.get(PODS, "db-9", "shop")
 
 

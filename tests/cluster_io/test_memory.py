@@ -93,7 +93,7 @@ def test_not_found_suggests_near_names_of_the_same_namespace() -> None:
     source = MemorySource([raw_pod("web-0", "x"), raw_pod("web-1", "y")], description="test")
     with pytest.raises(NotFound) as caught:
         source.get(PODS, "web-2", "x")
-    assert str(caught.value) == 'pods "web-2" not found in namespace x'
+    assert str(caught.value) == 'no pod "web-2" in x'
     assert caught.value.advice == "Did you mean pod/web-0?"
 
 
@@ -134,7 +134,7 @@ def test_kinds_have_distinct_names() -> None:
 def test_list_never_shows_that_objects_are_absent() -> None:
     source = MemorySource([raw_pod("web-0", "x")], description="c.json", is_plain_list=True)
     assert source.get(PODS, "web-0", "x").metadata.name == "web-0"
-    with pytest.raises(NotListed, match=r'^pods "web-1" in namespace x is not in the file$'):
+    with pytest.raises(NotListed, match=r'^pod "web-1" in x is not in the file$'):
         source.get(PODS, "web-1", "x")
     assert [pod.metadata.name for pod in source.list(PODS)] == ["web-0"]
     for read in (source.list, lambda kind: source.get(kind, "n")):

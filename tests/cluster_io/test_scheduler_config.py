@@ -95,7 +95,7 @@ def test_file_without_a_configuration(tmp_path: Path) -> None:
         "another name": (
             "configmap/kube-system/schedule",
             NotFound,
-            'configmaps "schedule" not found in namespace kube-system',
+            'no configmap "schedule" in kube-system',
         ),
         "no namespace": ("configmap/scheduler", UsageError, '"configmap/scheduler": no ConfigMap is named so'),
         "no name": ("configmap/kube-system/", UsageError, '"configmap/kube-system/": no ConfigMap is named so'),

@@ -244,7 +244,7 @@ def test_not_found_with_near_names(space: Space, pod: str) -> None:
     ran = space.qos("pod/postgres-3", "-n", pod)
 
     assert (ran.code, ran.out) == (3, "")
-    lead = re.escape(f'error: pods "postgres-3" not found in namespace {pod}\nDid you mean ')
+    lead = re.escape(f'error: no pod "postgres-3" in {pod}\nDid you mean ')
     more = re.escape(f"? To list them: kubectl qos explain pods -n {pod}\n")
     assert re.fullmatch(rf"{lead}pod/postgres-[01] or pod/postgres-[01]{more}", ran.err)
 
@@ -256,7 +256,7 @@ def test_not_found_without_the_right_to_list(space: Space, pod: str) -> None:
 
     assert (ran.code, ran.out) == (3, "")
     first, second = ran.err.splitlines()
-    assert first == f'error: pods "wep" not found in namespace {pod}'
+    assert first == f'error: no pod "wep" in {pod}'
     hint = f"(kubectl auth can-i list pods -n {pod})"
     assert second == f"Unknown whether a similar name exists: you may not list pods {hint}"
     assert_hints_are_true(space.plane, kubeconfig, second)
@@ -273,7 +273,7 @@ def test_not_found_here_and_in_another_namespace(space: Space, pod: str) -> None
         space.plane.api.delete(elsewhere)
     of_workload = space.qos(f"{pod}-api", "-n", "default")
 
-    missing = f'error: pods "{pod}-db" not found in namespace {pod}\n'
+    missing = f'error: no pod "{pod}-db" in {pod}\n'
     command = f"Try kubectl qos explain pod/{pod}-db -n default\n"
     assert ran == (3, "", f"{missing}pod/{pod}-db exists in namespace default. {command}")
     assert (refused.code, refused.err) == (3, f"{missing}To list them: kubectl qos explain pods -n {pod}\n")
@@ -288,7 +288,7 @@ def test_node_not_found(space: Space) -> None:
     ran = space.qos(f"node/{name}x")
 
     assert ran.code == 3
-    assert ran.err.startswith(f'error: nodes "{name}x" not found\nDid you mean node/')
+    assert ran.err.startswith(f'error: no node "{name}x"\nDid you mean node/')
 
 
 def test_generated_names_get_no_suggestions(control_plane: ControlPlane, make_node: Callable[..., Object]) -> None:
@@ -304,7 +304,7 @@ def test_generated_names_get_no_suggestions(control_plane: ControlPlane, make_no
     finally:
         transport.close()
         control_plane.api.delete(lease)
-    assert str(caught.value) == f'leases.coordination.k8s.io "{name}x" not found in namespace {LEASE_NAMESPACE}'
+    assert str(caught.value) == f'no lease "{name}x" in {LEASE_NAMESPACE}'
 
 
 # No API server

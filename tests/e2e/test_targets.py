@@ -102,7 +102,7 @@ def test_one_of_two_is_missing(qos: Qos, pods: str) -> None:
     for ran in (table, pages):
         assert ran.code == 3
         which = f"Did you mean pod/web? To list them: kubectl qos explain pods -n {pods}"
-        assert ran.err == f'error: pods "wep" not found in namespace {pods}\n{which}\n'
+        assert ran.err == f'error: no pod "wep" in {pods}\n{which}\n'
 
 
 def test_nothing_there(space: Space) -> None:
@@ -154,7 +154,7 @@ def test_odd_name_is_not_found(qos: Qos, pods: str, name: str) -> None:
     ran = qos(f"pod/{name}", "-n", pods)
 
     assert (ran.code, ran.out) == (3, "")
-    assert ran.err.startswith(f'error: pods "{name}" not found in namespace {pods}')
+    assert ran.err.startswith(f'error: no pod "{name}" in {pods}')
 
 
 @pytest.mark.parametrize("name", ["web/status", "web/log", "../api/web"])
@@ -172,7 +172,7 @@ def test_namespace_is_no_path(qos: Qos, namespace: str) -> None:
     ran = qos("pod/web", "-n", namespace)
 
     assert (ran.code, ran.out) == (3, "")
-    assert ran.err.startswith(f'error: pods "web" not found in namespace {namespace}')
+    assert ran.err.startswith(f'error: no pod "web" in {namespace}')
 
 
 # A node's page
@@ -272,13 +272,10 @@ def test_namespace_of_the_context(space: Space, pods: str, tmp_path: Path) -> No
     assert space.qos.json("pod/web", kubeconfig=kubeconfig)["namespace"] == pods
     assert space.qos.json("pod/web", "--context", "here", kubeconfig=kubeconfig)["namespace"] == pods
     assert space.qos.json("pod/web", "-n", pods, "--context=elsewhere", kubeconfig=kubeconfig)["namespace"] == pods
-    assert (
-        'pods "web" not found in namespace kube-system'
-        in space.qos("pod/web", "--context=elsewhere", kubeconfig=kubeconfig).err
-    )
+    assert 'no pod "web" in kube-system' in space.qos("pod/web", "--context=elsewhere", kubeconfig=kubeconfig).err
     for words in (("--context=none",), ("-n", "default")):
         ran = space.qos("pod/web", *words, kubeconfig=kubeconfig)
-        assert 'pods "web" not found in namespace default' in ran.err
+        assert 'no pod "web" in default' in ran.err
 
 
 def test_kubeconfig_by_flag(control_plane: ControlPlane, kubectl_qos: Plugin, pods: str, tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_K_unreachable_API_server_is_retried(control_plane_binaries: Binaries, r
 def test_K_missing_object_ends_the_watch(kubectl_qos: Plugin, namespace: str) -> None:
     ran = kubectl_qos("pod/missing", "-n", namespace, "--watch")
     which = f"To list them: kubectl qos explain pods -n {namespace}\n"
-    assert ran == (3, "", f'error: pods "missing" not found in namespace {namespace}\n{which}')
+    assert ran == (3, "", f'error: no pod "missing" in {namespace}\n{which}')
 
 
 @pytest.mark.parametrize("command", ["node", "partitions"])

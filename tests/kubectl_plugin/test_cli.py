@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pty
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,9 @@ from typing import Any, Final
 
 import pytest
 
-from kubectl_plugin.options.flag import add_flags
+from cluster_io.errors import UsageError
+from kubectl_plugin.exit_codes import print_error, warn
+from kubectl_plugin.options.flag import KUBECTL, add_flags
 from kubectl_plugin.parsing import parse
 from kubectl_plugin.parsing.commands import COMMANDS, flags_of, options_of, takes_value
 from tests.kubectl_plugin.answers import check_texts, write_list
@@ -28,6 +31,49 @@ def test_help_names_every_exit_code() -> None:
     ran = run("explain", "--help")
     assert ran.code == 0
     check_texts(ran.out, ("0 explained", "3 not found", "4 forbidden", "5 no cluster", "6 manifest"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_is_short(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run(command, "--help").out.splitlines()
+    assert len(lines) <= 60
+    assert [line for line in lines if len(line) > 80] == []
+
+
+def test_connection_flags_are_in_one_help() -> None:
+    options = run("options").out
+    for command in COMMANDS:
+        declared = [one for one in options_of(command).all_flags().values() if one.group == KUBECTL]
+        page = run(command, "--help").out
+        assert [one.names for one in declared if one.names[-1] not in options or f" {one.names[-1]} " in page] == []
+        assert page.endswith('Use "kubectl qos options" for the flags of the connection to the cluster.\n') == bool(
+            declared
+        )
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "printed"),
+    [
+        ((), {}, b"\x1b[31merror:\x1b[0m no such pod\r\n\x1b[33mwarning:\x1b[0m old\r\n"),
+        ((), {"NO_COLOR": "1"}, b"error: no such pod\r\nwarning: old\r\n"),
+        ((), {"TERM": "dumb"}, b"error: no such pod\r\nwarning: old\r\n"),
+        (("--no-color",), {}, b"error: no such pod\r\nwarning: old\r\n"),
+    ],
+)
+def test_words_for_problems_have_colour_on_a_terminal(
+    words: tuple[str, ...], environment: dict[str, str], printed: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in ({"TERM": "xterm"} | environment).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "argv", ["kubectl-qos", *words])
+    near, far = pty.openpty()
+    with os.fdopen(near, "rb", buffering=0) as reader, os.fdopen(far, "w") as terminal:
+        print_error(UsageError("no such pod"), terminal)
+        warn(["old"], terminal)
+        terminal.flush()
+        assert reader.read(200) == printed
 
 
 def test_help_starts_like_kubectl_help() -> None:
@@ -91,7 +137,7 @@ def test_flag_of_another_command_takes_its_value() -> None:
 
 def test_flag_value_is_not_a_command() -> None:
     ran = run("-n", "explain", "--demo", "explain", "pod/db-0")
-    missing = 'error: pods "db-0" not found in namespace explain\nNamespace explain does not exist\n'
+    missing = 'error: no pod "db-0" in explain\nNamespace explain does not exist\n'
     assert (ran.code, ran.err) == (3, missing)
 
 
@@ -108,7 +154,7 @@ def test_missing_target_does_not_stop_the_others() -> None:
     ran = run("explain", "--demo", "pod/db-9", POD, "-o", "name")
     assert (ran.code, ran.out) == (3, "pod/db-0\n")
     first, second = ran.err.splitlines()
-    assert first == 'error: pods "db-9" not found in namespace shop'
+    assert first == 'error: no pod "db-9" in shop'
     assert second.startswith("Did you mean pod/db-")
 
 
@@ -430,9 +476,9 @@ def test_every_missing_target_is_reported() -> None:
     ran = run("explain", "--demo", "-n", "shop", "pod/no-one", "pod/no-other")
     assert ran.code == 3
     assert ran.err.splitlines() == [
-        'error: pods "no-one" not found in namespace shop',
+        'error: no pod "no-one" in shop',
         "To list them: kubectl qos explain pods -n shop --demo",
-        'error: pods "no-other" not found in namespace shop',
+        'error: no pod "no-other" in shop',
         "To list them: kubectl qos explain pods -n shop --demo",
     ]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_plugin.completion import Directive, answer, main
-from kubectl_plugin.parsing.commands import COMMANDS, flags_of
+from kubectl_plugin.parsing.commands import COMMANDS, LISTED, flags_of
 from tests.kubectl_plugin.answers import write_list
 from tests.objects import raw_node
 from tests.waiting import wait_for
@@ -40,7 +40,7 @@ def _directive(*words: str) -> Directive:
 
 def test_K_commands_with_what_they_do() -> None:
     lines, directive = answer((), "")
-    assert (list(lines), directive) == ([f"{name}\t{line}" for name, line in COMMANDS.items()], NO_FILES)
+    assert (list(lines), directive) == ([f"{name}\t{line}" for name, line in LISTED.items()], NO_FILES)
     assert _names("f") == ["fence"]
 
 

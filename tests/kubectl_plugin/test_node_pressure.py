@@ -61,7 +61,7 @@ def test_node_by_any_of_its_names(words: list[str]) -> None:
 
 
 NO_NODES: Final[Mapping[str, Any]] = {
-    "unknown": (["node-a7"], 3, 'nodes "node-a7" not found\nDid you mean node/node-a'),
+    "unknown": (["node-a7"], 3, 'no node "node-a7"\nDid you mean node/node-a'),
     "a pod": (["pod/web"], 2, 'error: "pod/web" is not the name of a node\nWrite a node\'s name, or node/NAME\n'),
     "no name": (["node/"], 2, 'error: "node/" is not the name of a node\nWrite a node\'s name, or node/NAME\n'),
 }
@@ -324,7 +324,7 @@ def test_likely_node_is_used_with_placement() -> None:
 def test_on_an_unknown_node() -> None:
     ran = run("explain", "-f", MANIFEST, "--on", "node-a7", "--demo")
     assert ran.code == 3
-    assert 'nodes "node-a7" not found' in ran.err
+    assert 'no node "node-a7"' in ran.err
     ran = run("explain", "-f", MANIFEST, "--on", "pod/x", "--demo")
     assert ran.code == 2
     assert ran.err == 'error: --on "pod/x" is not the name of a node\nWrite a node\'s name, or node/NAME\n'

@@ -139,7 +139,7 @@ def test_pods_to_come_are_explained(tmp_path: Path) -> None:
         ),
         pytest.param(["--all", "pod/db-1"], 2, "Leave out --all", id="all and one"),
         pytest.param(["pod/db-9"], 3, "Did you mean pod/db-1 or pod/db-0?", id="no such pod"),
-        pytest.param(["node/node-z"], 3, "not found", id="no such node"),
+        pytest.param(["node/node-z"], 3, 'no node "node-z"', id="no such node"),
         pytest.param(["-f", "no-such-file.yaml"], 6, "no-such-file.yaml", id="no such manifest"),
     ],
 )

@@ -75,8 +75,8 @@ def promise_parts(report: NodeReport, now: datetime | None, *, wide: bool) -> li
         if wide:
             by_class: list[tuple[str, ...]] = []
             for entry in report.offered:
-                texts = (*entry.requested_by_class.values(), entry.reserved, entry.capacity)
-                *classes, reserved, capacity = amounts(entry.name, texts)
+                by_each = (*entry.requested_by_class.values(), entry.reserved, entry.capacity)
+                *classes, reserved, capacity = amounts(entry.name, by_each)
                 by_class.append((entry.name, *classes, f"{reserved} of {capacity}"))
             parts.append(Table("", _BY_CLASS, tuple(by_class), right=frozenset(range(1, len(_BY_CLASS)))))
         kept = report.kept

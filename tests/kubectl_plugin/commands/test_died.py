@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from cluster_io.demo import DEMO_NOW, demo_kubelets, demo_objects
 from cluster_io.gather import Gatherer
 from cluster_io.in_memory import MemorySource
-from kubectl_plugin.exit_codes import NOT_CERTAIN, NOTHING_LEFT
+from kubectl_plugin.exit_codes import NOT_CERTAIN
 from kubectl_plugin.gather.ends import HOUR, Ends
 from kubectl_plugin.render.command import Hint, Prose, Target
 from kubectl_plugin.render.text import render_page
@@ -196,17 +196,16 @@ REFUSED = 'error: web: spec.selector: "Near" is not a valid label selector opera
         (
             [crashed("web-1")],
             "pod/web",
-            NOTHING_LEFT,
-            "No evidence is left that shows what ended it. ... Did you mean pod/web-1?",
+            3,
+            'error: no pod "web" in shop: no object or event names it ... Did you mean pod/web-1?',
         ),
         # The least certain end counts.
         ([crashed(), crashed("db", code=137)], "pod/web pod/db", NOT_CERTAIN, ""),
-        ([crashed(), crashed("db", code=137)], "pod/web pod/db pod/no", NOTHING_LEFT, ""),
         ([crashed(), crashed("db", code=137)], "", NOT_CERTAIN, ""),
         ([running()], "pod/web", 0, "Neither the pod nor a container has ended."),
         ([running()], "", 0, "Nothing has ended in the last 60 min"),
-        ([], "node/no", 3, "not found"),
-        ([], "deployment/no", 3, "not found"),
+        ([], "node/no", 3, 'no node "no"'),
+        ([], "deployment/no", 3, 'no deployment "no"'),
         ([], "nodes", 2, "no node is named"),
         ([], "secret/a", 2, "cannot be examined"),
         ([], "pod/web -A", 2, "-A selects all pods"),
@@ -408,7 +407,7 @@ def test_ends_on_a_deleted_node(tmp_path: Path) -> None:
     assert "no Node object" not in died(file, "node/n1", "node/n11").out
     ran = died(file, "node/n11")
     assert (ran.code, ran.out) == (3, "")
-    assert 'nodes "n11" not found' in ran.err
+    assert 'no node "n11"' in ran.err
     assert "Did you mean node/n1?" in ran.err
 
 

@@ -202,7 +202,7 @@ def test_page_shows_a_rule_once_with_its_places() -> None:
     for page, shown in ((brief, 5), (wide, 12)):
         assert page.count("The pod is BestEffort") == page.count("Request memory and cpu") == 1
         assert page.count("standard input:") == 2 * shown
-        assert "best-effort, 12 times" in page
+        assert page.count(" warning best-effort\n    - name: app\n      ^\n") == shown
     assert brief.count("and 7 more places; all: -o wide") == 2
     assert "more places" not in wide
     assert [entry["rule"] for entry in data(*asked, stdin=text)["findings"]].count("bare-pod") == 12
@@ -215,10 +215,28 @@ def test_places_are_listed_below_their_message() -> None:
         POD.replace("name: one", f"name: pod-{name}").replace("spec:", f"spec:\n  nodeName: {name}") for name in "aba"
     )
     page = said("lint", "-f", "-", "-o", "wide", stdin="---\n".join(pods))
-    finding = page.partition(" node-name-set, 3 times")[0].rpartition("warning ")[2]
-    first, second = finding.split("nothing checks that b exists", 1)
-    assert "nothing checks that a exists" in first
-    assert [first.count("standard input:"), second.count("standard input:")] == [2, 1]
+    first, second = page.split("nothing checks that a exists", 1)
+    second, _ = second.split("nothing checks that b exists", 1)
+    assert [first.count(" node-name-set "), second.count(" node-name-set ")] == [2, 1]
+
+
+WIDE = f"""\
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: c, annotations: {{a: "{"long " * 30}"}}, lables: {{b: "{"long " * 30}"}}}}
+immutible:\ttrue
+"""
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_caret_is_below_the_field(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = run("lint", "-f", "-", stdin=WIDE).out.splitlines()
+    for place, key in (("standard input:3:", "lables"), ("standard input:4:1 ", "immutible: true")):
+        shown, caret = lines[next(at for at, line in enumerate(lines) if line.startswith(place)) + 1 :][:2]
+        assert caret.strip() == "^"
+        assert shown[len(caret) - 1 :].startswith(key)
+    assert max(map(len, lines)) <= width
 
 
 def test_unknown_rule_in_ignore_is_reported() -> None:
@@ -266,7 +284,7 @@ def test_unreadable_files_do_not_count_as_checked(tmp_path: Path, text: str | No
         file.write_text(text, encoding="utf-8")
     ran = run("lint", "-f", str(file))
     assert ran.code == 6
-    assert "\n1 file cannot be read: nothing was checked.\n" in ran.out
+    assert ran.out.startswith("x 1 file cannot be read: nothing was checked.\n")
     assert "of a kind that is checked" not in ran.out
     (tmp_path / "b.yaml").write_text(POD, encoding="utf-8")
     beside = run("lint", "-f", str(file), "-f", str(tmp_path / "b.yaml"))

@@ -46,10 +46,10 @@ Write a number, or max
 $ -f {CHECKOUT} --exclude-node node-zz   # 3
 $ --drain node/node-zz   # 3
 $ -f {CHECKOUT} --add-node like=node-zz   # 3
-error: nodes "node-zz" not found
+error: no node "node-zz"
 Did you mean node/
 $ -f {CHECKOUT} --without pod/missing   # 3
-error: pods "missing" not found in namespace shop
+error: no pod "missing" in shop
 To list them:
 $ -f {CHECKOUT} --without missing   # 2
 error: --without "missing": not a pod

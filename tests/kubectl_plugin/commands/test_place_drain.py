@@ -223,7 +223,7 @@ def test_one_by_one_budgets_recover_when_a_node_is_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        ("--drain a,z", 3, 'nodes "z" not found'),
+        ("--drain a,z", 3, 'no node "z"'),
         ("--drain a,", 2, '--drain "": not a node'),
         ("--drain a,pod/x", 2, '--drain "pod/x": not a node'),
         ("--drain a,b --exclude-node b", 2, "--drain b: --exclude-node already leaves out this node and its pods"),

@@ -310,16 +310,16 @@ def test_names_files_and_changes_can_be_combined() -> None:
 
 REFUSED = """\
 $ deployment/nope   # 3
-error: deployments.apps "nope" not found in namespace shop
+error: no deployment "nope" in shop
 To list them: kubectl qos explain deployments
 $ web   # 3
-error: pods "web" not found in namespace shop
-deployment/web exists in namespace shop. Try kubectl qos place deployment/web -n shop --demo
+error: no pod "web" in shop
+Deployment web has 7 pods. Try kubectl qos place deployment/web -n shop --demo
 $ web -n data   # 3
-error: pods "web" not found in namespace data
+error: no pod "web" in data
 deployment/web exists in namespace shop. Try kubectl qos place deployment/web -n shop --demo
 $ xyz   # 3
-error: pods "xyz" not found in namespace shop
+error: no pod "xyz" in shop
 A name alone is a pod's; write TYPE/NAME for others
 $ deploy/web 3   # 2
 error: "3": pass the number of pods with --replicas

@@ -181,15 +181,15 @@ def test_every_command_that_reads_a_cluster_takes_one() -> None:
     pages = {command: run(command, "--help").out for command in COMMANDS}
 
     assert {name for name, page in pages.items() if "--snapshot FILE" in page} >= {"explain", "node", "place"}
-    assert [name for name, page in pages.items() if ("--context NAME" in page) != ("--snapshot FILE" in page)] == []
+    assert [name for name, page in pages.items() if ("qos options" in page) != ("--snapshot FILE" in page)] == []
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
         (("delete", "pod/db-0", "-n", "shop", "--confirm"), 2, "a snapshot cannot be changed"),
-        (("explain", "pod/db-7", "-n", "shop"), 3, 'pods "db-7" not found in namespace shop\nDid you mean pod/db-'),
-        (("place", "-f", "-", "--scheduler-config", "configmap/other/config"), 3, "not found"),
+        (("explain", "pod/db-7", "-n", "shop"), 3, 'no pod "db-7" in shop\nDid you mean pod/db-'),
+        (("place", "-f", "-", "--scheduler-config", "configmap/other/config"), 3, 'no configmap "config"'),
     ],
 )
 def test_unanswered_questions_are_named(demo: Path, words: tuple[str, ...], code: int, message: str) -> None:

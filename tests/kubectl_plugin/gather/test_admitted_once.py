@@ -45,4 +45,4 @@ def test_on_flag_names_missing_node_for_refused_pod(tmp_path: Path) -> None:
     path.write_text(pod, encoding="utf-8")
     assert run("explain", "--demo", "-f", str(path)).code == REFUSED
     ran = run("explain", "--demo", "--on", "missing", "-f", str(path))
-    assert (ran.code, ran.err.splitlines()[0]) == (NOT_FOUND, 'error: nodes "missing" not found')
+    assert (ran.code, ran.err.splitlines()[0]) == (NOT_FOUND, 'error: no node "missing"')

@@ -377,7 +377,7 @@ def test_K_remedies_of_errors_keep_the_target(capsys: pytest.CaptureFixture[str]
 
 def test_K_command_line_errors_have_no_target(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "pod/missing", "--demo"]) == 3
-    assert capsys.readouterr().err.startswith('error: pods "missing" not found in namespace shop')
+    assert capsys.readouterr().err.startswith('error: no pod "missing" in shop')
 
 
 @pytest.mark.parametrize(

@@ -328,6 +328,7 @@ def test_no_arguments_print_the_help() -> None:
 
 def test_help_and_version_as_words() -> None:
     assert run("help", "explain") == run("explain", "--help") == run("--help", "explain")
+    assert run("options") == run("options", "--help") == run("help", "options")
     assert run("version") == run("--version")
     assert run("version").out.startswith("kubectl-qos ")
 
@@ -392,46 +393,69 @@ NOT_FOUND = f"""\
 $ explain pod/db-00 -n shop   # 3
 $ place deploy/web -n shop --without shop/db-00   # 3
 $ delete pod/db-00 -n shop   # 8
-error: pods "db-00" not found in namespace shop
+error: no pod "db-00" in shop
 {DB}
 $ explain deploy/chekout -n shop   # 3
-error: deployments.apps "chekout" not found in namespace shop
+error: no deployment "chekout" in shop
 Did you mean deployment/checkout? To list them: kubectl qos explain deployments -n shop --demo
 $ explain pod/db-0 -n Shop   # 3
-error: pods "db-0" not found in namespace Shop
+error: no pod "db-0" in Shop
 Namespace Shop does not exist: did you mean -n shop?
 $ explain pod/xyzzy -n shop   # 3
-error: pods "xyzzy" not found in namespace shop
+error: no pod "xyzzy" in shop
 To list them: kubectl qos explain pods -n shop --demo
 $ node nod-a1   # 3
 $ place deploy/web -n shop --exclude-node nod-a1   # 3
 $ place deploy/web -n shop --drain nod-a1   # 3
 $ fence nod-a1   # 8
-error: nodes "nod-a1" not found
+error: no node "nod-a1"
 {NODES}
+$ report -o foo.txt   # 2
+error: -o "foo.txt": neither a format nor the name of an HTML file
+Use one of table, json, yaml, markdown, or name the HTML file to write: -o cluster.html
 $ report -A -o /nope/x.html   # 1
 error: /nope/x.html: cannot be written: No such file or directory
 Make the folder first: mkdir -p /nope
 $ explain checkout   # 3
-error: pods "checkout" not found in namespace shop
-deployment/checkout exists in namespace shop. Try kubectl qos explain deployment/checkout -n shop --demo
+$ explain pod/checkout   # 3
+$ explain pod checkout -n shop   # 3
+error: no pod "checkout" in shop
+Deployment checkout has 7 pods. Try kubectl qos explain deployment/checkout -n shop --demo
+$ died pod/db -n shop   # 3
+error: no pod "db" in shop: no object or event names it
+StatefulSet db has 2 pods. Try kubectl qos died statefulset/db -n shop --demo
+$ explain log-agent -n monitoring   # 3
+error: no pod "log-agent" in monitoring
+DaemonSet log-agent has 12 pods. Try kubectl qos explain daemonset/log-agent -n monitoring --demo
+$ explain pod/evaluate -n ml   # 3
+error: no pod "evaluate" in ml
+Job evaluate has 1 pod. Try kubectl qos explain job/evaluate -n ml --demo
+$ explain pod/nightly-report -n batch   # 3
+error: no pod "nightly-report" in batch
+CronJob nightly-report has this name. Try kubectl qos explain cronjob/nightly-report -n batch --demo
+$ explain pod/checkout-mv9cgvs6p -n shop   # 3
+error: no pod "checkout-mv9cgvs6p" in shop
+ReplicaSet checkout-mv9cgvs6p has 7 pods. Try kubectl qos explain replicaset/checkout-mv9cgvs6p -n shop --demo
+$ died pod/xyzzy -n shop   # 3
+error: no pod "xyzzy" in shop: no object or event names it
+Events expire after about an hour: search your logs for the name
 $ explain xyz   # 3
-error: pods "xyz" not found in namespace shop
+error: no pod "xyz" in shop
 A name alone is a pod's; write TYPE/NAME for others, e.g. deployment/xyz
 $ explain pdo   # 3
-error: pods "pdo" not found in namespace shop
+error: no pod "pdo" in shop
 Did you mean the type pod? A word that is not a type is the name of a pod
 $ explain deplyment   # 3
-error: pods "deplyment" not found in namespace shop
+error: no pod "deplyment" in shop
 Did you mean the type deployment? A word that is not a type is the name of a pod
 $ explain trainer-v9c4m   # 3
 $ explain pod/trainer-v9c4m   # 3
 $ explain pod trainer-v9c4m   # 3
 $ delete pod/trainer-v9c4m   # 8
-error: pods "trainer-v9c4m" not found in namespace shop
+error: no pod "trainer-v9c4m" in shop
 {TRAINER}
 $ explain deployment/catalog -n ml   # 3
-error: deployments.apps "catalog" not found in namespace ml
+error: no deployment "catalog" in ml
 deployment/catalog exists in namespace shop. Try kubectl qos explain deployment/catalog -n shop --demo
 """
 

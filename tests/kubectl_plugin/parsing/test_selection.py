@@ -228,7 +228,7 @@ def test_impossible_selector_value_lists_possible_values(typed: str, wrong: str,
 def test_report_of_missing_namespace_is_an_error(tmp_path: Path) -> None:
     page, captured = tmp_path / "t.html", tmp_path / "c.qos"
     assert run("snapshot", "--demo", "-o", str(captured)).code == 0
-    expected = 'error: namespaces "shp" not found\nNamespace shp does not exist: did you mean -n shop?\n'
+    expected = 'error: no namespace "shp"\nNamespace shp does not exist: did you mean -n shop?\n'
     for source in (("--demo",), ("--snapshot", str(captured))):
         for asked in ((), ("-l", "app=web"), ("-o", str(page)), ("-o", "json")):
             assert run("report", "-n", "shp", *asked, *source) == (3, "", expected)

@@ -173,7 +173,7 @@ def test_missing_node_is_reported_beside_the_other() -> None:
     alone = run("node", "gone", "--demo")
     assert (ran.code, ran.err) == (alone.code, alone.err)
     assert alone.code == 3
-    assert alone.err.startswith('error: nodes "gone" not found\n')
+    assert alone.err.startswith('error: no node "gone"\n')
     assert [row[0] for row in _rows(ran.out)] == ["node-a1", "node-b4"]
 
 
