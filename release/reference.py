@@ -6,11 +6,13 @@ rules.md      the upstream code that each module of rules restates
 metrics.md    the metrics of the webhook
 json.md       the kinds of ``-o json``, with their schemas
 chart.md      the chart's README
+screen.html   a terminal with an answer in colour, for the first page
 """
 
 from __future__ import annotations
 
 import contextlib
+import html
 import importlib
 import inspect
 import io
@@ -30,6 +32,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import podrules
 from kubectl_plugin import exit_codes
+from kubectl_plugin.cli import main as run
 from kubectl_plugin.glossary.catalogue import CATALOGUE, Entry
 from kubectl_plugin.parsing import parse
 from kubectl_plugin.parsing.commands import COMMANDS
@@ -43,6 +46,11 @@ from webhook.settings import Settings
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 _UPSTREAM: Final = f"https://github.com/kubernetes/kubernetes/blob/v{REFERENCE_VERSION}/"
+_SCREEN_STYLE: Final = """<style>
+.screen { background: #1a2028; color: #e6eaf0; padding: 1rem; border-radius: 8px; overflow-x: auto; font-size: .8rem; }
+.sgr1 { font-weight: bold; } .sgr31 { color: #ff9d95; } .sgr32 { color: #84d6a2; } .sgr33 { color: #f2c463; }
+</style>
+"""
 _KEPS: Final = "https://github.com/kubernetes/enhancements/issues/"
 
 
@@ -53,12 +61,31 @@ def main() -> int:
 
 
 def write_reference(folder: Path) -> None:
-    """Write all pages, and copy the schemas into the same folder."""
+    """Write all pages and the screen, and copy the schemas into the same folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, page in _PAGES.items():
         (folder / f"{name}.md").write_text(f"{page().rstrip()}\n", encoding="utf-8")
+    (folder / "screen.html").write_text(_screen(), encoding="utf-8")
     for schema in sorted((ROOT / "docs" / "schema").glob("*.json")):
         shutil.copy(schema, folder)
+
+
+class _Terminal(io.StringIO):
+    """A terminal that shows colours."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def _screen() -> str:
+    command = "explain pods -A --demo"
+    with (
+        mock.patch.dict(os.environ, COLUMNS="80", NO_COLOR="", TERM="xterm"),
+        contextlib.redirect_stdout(_Terminal()) as shown,
+    ):
+        run(command.split())
+    text = re.sub(r"\x1b\[(\d+)m(.*?)\x1b\[0m", r'<span class="sgr\1">\2</span>', html.escape(shown.getvalue()))
+    return f'{_SCREEN_STYLE}<pre class="screen" tabindex="0">$ kubectl qos {command}\n{text}</pre>\n'
 
 
 def _commands() -> str:

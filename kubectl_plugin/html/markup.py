@@ -9,9 +9,11 @@ Text from the cluster is untrusted in two ways: it may contain markup, or charac
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Final
+from urllib.parse import quote
 
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.page import Page, Row, Section, Table
@@ -20,7 +22,7 @@ from kubectl_plugin.reports.verdict import Severity
 from podrules.api.escape import escape
 from podrules.api.model.pod import PodQOSClass
 
-_VOID: Final = frozenset({"meta", "link", "input"})
+_VOID: Final = frozenset({"meta", "link", "input", "wbr"})
 _OPTIONAL_END: Final = frozenset({"caption", "p", "td", "th", "tr", "thead", "tbody", "li"})
 """Their end tags may be omitted before an element of the same kind, another block or the end of the parent (HTML,
 13.1.2.4), except a ``p`` directly in ``noscript``."""
@@ -51,6 +53,13 @@ def element(tag: str, /, *children: Child, **attributes: str | float | bool | No
         return Markup(opened)
     end = "" if tag in _OPTIONAL_END else f"</{tag}>"
     return Markup(f"{opened}{joined(*children)}{end}")
+
+
+def link(words: str, *place: str) -> Markup:
+    """A link that the script follows: ``pod``, namespace and name; ``pods`` and the words of a search."""
+    # The same characters as the script's encodeURIComponent.
+    parts = [quote(escape(part), safe="!*'()") for part in place]
+    return element("a", words, href=f"#/{'/'.join(parts)}")
 
 
 def joined(*children: Child) -> Markup:
@@ -121,7 +130,7 @@ def table(
         element("tbody", body),
         class_="cells",
     )
-    return element("div", drawn, class_="wide", tabindex="0", role="region", aria_label=title)
+    return element("div", drawn, class_="wide", tabindex="0", role="group", aria_label=title)
 
 
 # Draws bars as inline SVG: requests by QoS class, limits and usage, as a share of what is allocatable.
@@ -254,6 +263,9 @@ def _swatch(mark: str) -> Markup:
 
 # Pages of text (`render.page`), with the same words as in a terminal
 
+_BAR: Final = re.compile(r"(\[[#|-]{9,}\])")
+"""See `views.words.bar`."""
+
 
 def severity_word(severity: Severity) -> Markup:
     """A severity as sign and word, so that nothing depends on colour."""
@@ -285,7 +297,7 @@ def _section(section: Section, level: int, target: Target) -> Markup:
     lines: list[Markup] = []
     for is_row, group in groupby(section.lines, key=lambda line: isinstance(line, Row)):
         if is_row:
-            rows = [line.cells for line in group if isinstance(line, Row)]
+            rows = [map(_cell, line.cells) for line in group if isinstance(line, Row)]
             body = element("tbody", [element("tr", [element("td", cell) for cell in cells]) for cells in rows])
             lines.append(element("table", body, class_="rows", role="presentation"))
         else:
@@ -296,18 +308,28 @@ def _section(section: Section, level: int, target: Target) -> Markup:
 def _table(table: Table, level: int) -> Markup:
     head = element(
         "tr",
-        [element("th", text, scope="col", class_=_side(table, place)) for place, text in enumerate(table.headings)],
+        [
+            element("th", text, scope="col", class_=_side(table, place)) if text else element("td")
+            for place, text in enumerate(table.headings)
+        ],
     )
-    rows = [
-        element("tr", [element("td", text, class_=_side(table, place)) for place, text in enumerate(row)])
-        for row in table.rows
-    ]
-    drawn = element("table", element("thead", head), element("tbody", rows), class_="cells")
+    rows = []
+    for number, row in enumerate(table.rows):
+        severity = table.marks[number] if table.marks else None
+        first, *rest = map(_cell, row)
+        cells = [joined(severity_word(severity), " ", first) if severity else first, *rest]
+        rows.append(element("tr", [element("td", cell, class_=_side(table, n)) for n, cell in enumerate(cells)]))
+    named = list(filter(None, table.headings[:2]))
+    drawn = element("table", element("thead", head) if named else None, element("tbody", rows), class_="cells")
     title = element(f"h{level}", table.title) if table.title else None
-    label = table.title or " and ".join(filter(None, table.headings[:2]))
-    return element(
-        "section", title, element("div", drawn, class_="wide", tabindex="0", role="region", aria_label=label)
-    )
+    label = table.title or " and ".join(named) or "Details"
+    return element("section", title, element("div", drawn, class_="wide", tabindex="0", role="group", aria_label=label))
+
+
+def _cell(text: str) -> Markup:
+    """A cell of a page; a screen reader skips a bar, because its amounts are next to it."""
+    parts = _BAR.split(text)
+    return joined(*(element("code", part, aria_hidden="true") if n % 2 else part for n, part in enumerate(parts)))
 
 
 def _side(table: Table, place: int) -> str | None:

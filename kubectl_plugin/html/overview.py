@@ -18,6 +18,7 @@ from kubectl_plugin.html.markup import (
     element,
     joined,
     legend,
+    link,
     page_body,
     promised_words,
     resource_bar,
@@ -53,7 +54,9 @@ from kubectl_plugin.views.node.node_flags import node_state
 from kubectl_plugin.views.node.partitions import partitions_pages
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS
 from kubectl_plugin.views.words import ago, cores, counted, memory
+from kubectl_plugin.views.workload_words import NODE_DOWN
 from podrules.api.model.pod import PodQOSClass
+from podrules.ending.pod_state import PodState
 from podrules.scheduling.skew import WorkloadSpread
 from podrules.scheduling.spread import ZONE
 
@@ -69,8 +72,8 @@ def summary(report: ClusterReport) -> Markup:
         element("h2", "Summary", class_="hidden"),
         element("p", headline(report, found), class_=f"headline {worst.value}"),
         [element("p", sentence) for sentence in assumed_words(report.lacks)],
-        element("ul", [_finding(one) for one in found], class_="findings") if found else None,
         _tiles(report),
+        element("ul", [_finding(one) for one in found], class_="findings") if found else None,
         _categories(report),
         id="summary",
         class_="first",
@@ -208,7 +211,7 @@ def zones(report: ClusterReport) -> Markup:
         element("h3", "How workloads are spread"),
         table(
             "Pods by zone, the least even first",
-            ("Workload", "Pods", *(name or "no zone" for name in names), "Spread"),
+            ("Workload", *(name or "no zone" for name in names), "Pods", "Spread"),
             [_spread_cells(spread, names) for spread in shown],
             numbers=set(range(1, len(names) + 2)),
         )
@@ -227,10 +230,12 @@ def _spread_order(spread: WorkloadSpread) -> tuple[int, bool, int, str, str]:
 def _spread_cells(spread: WorkloadSpread, names: Sequence[str]) -> list[Child]:
     severity, words = spread_words(spread)
     counts = [spread.zones.get(name, 0) for name in names]
+    # The shade of a count is its share of the workload's pods, in quarters.
+    heats = [-(-4 * count // spread.pods) for count in counts]
     return [
-        joined(element("span", f"{spread.namespace}/", class_="dim"), element("strong", spread.name)),
+        _of_workload(spread.namespace, "", spread.name),
+        *(element("span", str(count), class_=f"heat-{heat}") for count, heat in zip(counts, heats, strict=True)),
         str(spread.pods),
-        *(element("span", str(count), class_="none" if not count else None) for count in counts),
         joined(severity_word(severity), " ", words) if severity is not Severity.FINE else words,
     ]
 
@@ -284,20 +289,23 @@ def budgets(report: ClusterReport) -> Markup:
         body.append(element("p", "PodDisruptionBudgets could not be read.", class_="note"))
     else:
         cells: list[list[Child]] = []
+        owners = {(pod.namespace, pod.owner) for pod in report.pods}
         for standing in known.standings[:MAX_ROWS]:
             severity, words = budget_words(standing)
+            # Most budgets are named as the workload that they protect; else the search finds the namespace's pods.
+            same = f" owner:{standing.name}" if (standing.namespace, standing.name) in owners else ""
             cells.append(
                 [
-                    joined(element("span", f"{standing.namespace}/", class_="dim"), element("strong", standing.name)),
-                    str(standing.pods),
+                    joined(_namespace(standing.namespace), element("strong", standing.name)),
+                    joined(severity_word(severity), " ", words),
+                    link(str(standing.pods), "pods", f"ns:{standing.namespace}{same}"),
                     str(standing.healthy),
                     str(standing.desired),
-                    joined(severity_word(severity), " ", words),
                 ]
             )
-        headings = ("Budget", "Pods", "Healthy", "Needed", "May a drain evict one?")
+        headings = ("Budget", "May a drain evict one?", "Pods", "Healthy", "Needed")
         if cells:
-            body.append(table("The worst first", headings, cells, numbers={1, 2, 3}))
+            body.append(table("Budgets, the worst first", headings, cells, numbers={2, 3, 4}))
         else:
             body.append(element("p", "There are none.", class_="note"))
         rest = len(known.standings) - len(cells)
@@ -320,7 +328,7 @@ def _unprotected(report: ClusterReport) -> Markup | None:
 
 
 def partitions(report: ClusterReport, target: Target) -> Markup:
-    """The nodes that do not answer, and what depends on them; ``target`` is for the commands."""
+    """The silent nodes, and what depends on them; ``target`` is for the commands."""
     known = report.partitions
     if known is None:
         body: Child = element("p", "Unknown: no heartbeat was read.", class_="note")
@@ -384,8 +392,8 @@ def anchors(report: ClusterReport) -> Iterator[tuple[str, str]]:
 
 # Workloads
 
-_HEADINGS: Final = ("Workload", "Wanted", "Ready", "In trouble", "Restarts", "The worst")
-_NUMBERS: Final = frozenset({1, 2, 3, 4})
+_HEADINGS: Final = ("Workload", "The worst", "Wanted", "Ready", "In trouble", "Restarts")
+_NUMBERS: Final = frozenset({2, 3, 4, 5})
 
 
 def workloads(report: ClusterReport) -> Markup:
@@ -396,7 +404,7 @@ def workloads(report: ClusterReport) -> Markup:
     return element(
         "section",
         element("h2", "Workloads"),
-        table("The worst first", _HEADINGS, map(_cells, ill[:MAX_ROWS]), numbers=_NUMBERS)
+        table("Workloads, the worst first", _HEADINGS, map(_cells, ill[:MAX_ROWS]), numbers=_NUMBERS)
         if ill
         else element("p", "No workload here is known to be in trouble.", class_="note"),
         element(
@@ -416,13 +424,24 @@ def workloads(report: ClusterReport) -> Markup:
 def _cells(entry: WorkloadEntry) -> list[Child]:
     counts = entry.counts
     return [
-        joined(element("span", f"{entry.namespace}/", class_="dim"), f"{entry.kind} ", element("strong", entry.name)),
+        _of_workload(entry.namespace, f"{entry.kind} ", entry.name),
+        joined(severity_word(entry.severity), " ", _worst_words(entry)) if entry.severity is not Severity.FINE else "",
         _wanted_words(entry),
         f"{counts.ready:,}",
         f"{entry.in_trouble:,}",
         f"{entry.restarts:,}",
-        joined(severity_word(entry.severity), " ", _worst_words(entry)) if entry.severity is not Severity.FINE else "",
     ]
+
+
+def _of_workload(namespace: str, kind: str, name: str) -> Markup:
+    """The name of a workload, with a link to its pods."""
+    words = f"ns:{namespace} owner:{name}"
+    return joined(_namespace(namespace), kind, link(name, "pods", words))
+
+
+def _namespace(name: str) -> Markup:
+    """The namespace before a name; a line may break after it."""
+    return joined(element("span", f"{name}/", class_="dim"), element("wbr"))
 
 
 def _wanted_words(entry: WorkloadEntry) -> str:
@@ -431,7 +450,7 @@ def _wanted_words(entry: WorkloadEntry) -> str:
     return "by schedule" if entry.kind == "CronJob" else "unknown"
 
 
-def _worst_words(entry: WorkloadEntry) -> str:
+def _worst_words(entry: WorkloadEntry) -> Markup | str:
     missing = f"{counted(entry.counts.missing, 'pod')} missing" if entry.counts.missing else ""
     if entry.code is VerdictCode.NEAR_MEMORY_LIMIT:
         return RISK_WORDS[PodRisk.NEAR_LIMIT]
@@ -439,9 +458,10 @@ def _worst_words(entry: WorkloadEntry) -> str:
         return ": ".join(filter(None, (missing, "pods refused")))
     if entry.worst is None:
         return missing or entry.code.value
-    state = "" if entry.worst_status == entry.worst.value else f" ({entry.worst.value})"
-    words = f"{entry.worst_pod}: {entry.worst_status}{state}"
-    return f"{words}; {missing}" if missing else words
+    state = NODE_DOWN if entry.worst is PodState.UNREACHABLE else entry.worst.value
+    state = "" if entry.worst_status == state else f" ({state})"
+    words = f": {entry.worst_status}{state}{'; ' if missing else ''}{missing}"
+    return joined(link(entry.worst_pod, "pod", entry.namespace, entry.worst_pod), words)
 
 
 # Tables for print and for browsers without scripts
@@ -457,7 +477,7 @@ def nodes(report: ClusterReport) -> Markup:
         "div",
         table(
             "Nodes, the worst first",
-            ("Node", "Zone", "State", "Pods", "CPU", "Memory", "Killed first", "Evicted first"),
+            ("Node", "State", "Zone", "Pods", "CPU", "Memory", "Killed first", "Evicted first"),
             [_node_cells(node) for node in shown],
             numbers={3},
         ),
@@ -475,8 +495,8 @@ def _node_cells(node: NodeEntry) -> list[Child]:
     severity, words = node_state(node)
     return [
         element("strong", node.name),
-        node.zone or "none",
         joined(severity_word(severity), " ", words),
+        node.zone or "none",
         f"{node.pods} of {node.max_pods}",
         cell_bar("CPU", node.cpu, cores),
         cell_bar("Memory", node.memory, memory),
@@ -512,7 +532,7 @@ def _risk_order(pod: PodEntry) -> tuple[int, int, str, str]:
 def _troubled_cells(pod: PodEntry, at: datetime | None) -> list[Child]:
     severity = RISK_SEVERITY[pod.risk] if pod.risk else Severity.FINE
     return [
-        joined(element("span", f"{pod.namespace}/", class_="dim"), element("strong", pod.name)),
+        joined(_namespace(pod.namespace), element("strong", pod.name)),
         joined(severity_word(severity), " ", RISK_WORDS[pod.risk] if pod.risk else ""),
         pod.status,
         restart_words(pod, at),

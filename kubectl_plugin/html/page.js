@@ -40,10 +40,10 @@
   const grouped = (number) => number.toLocaleString("en-US");
   const known = (value, words = String) => (value === null ? "unknown" : words(value));
   const span = (seconds) => {
-    if (seconds < 120) return `${seconds}s`;
+    if (seconds < 120) return `${seconds} s`;
     const minutes = Math.floor(seconds / 60), hours = Math.floor(seconds / 3600);
-    if (minutes < 180) return `${minutes}m`;
-    return hours < 48 ? `${hours}h` : `${Math.floor(hours / 24)}d`;
+    if (minutes < 180) return `${minutes} min`;
+    return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`;
   };
   const ofAsked = (used, asked, words) => `${known(used, words)} / ${asked ? words(asked) : "none"}`;
   const knownCell = (value, words = String) => (value === null ? make("span", { class: "dim" }, "unknown") : words(value));
@@ -83,10 +83,23 @@
     return made;
   }
 
+  const MOST = 40;
+  /** The room for a column's longest text, in characters; a longer text than MOST wraps. */
+  function widest(count, text) {
+    let most = 0;
+    for (let row = 0; row < count; row += 1) most = Math.max(most, text(row).length);
+    return Math.min(most, MOST) + 2;
+  }
+
   /** A table with any number of rows: only visible rows are in the page. */
   class List {
-    constructor({ place, label, columns, count, height, open, order }) {
-      Object.assign(this, { columns, count, height, open });
+    constructor({ place, label, columns, count, height, address, order }) {
+      Object.assign(this, { columns, count, address });
+      // On a phone a row is a card of its name and its next two cells.
+      const phone = matchMedia("(max-width: 46rem)");
+      const resize = () => { this.height = phone.matches ? 92 : height; };
+      phone.addEventListener("change", () => { resize(); this.draw(true); });
+      resize();
       this.rows = Int32Array.from({ length: count }, (_, row) => row);
       this.sorted = order;
       this.first = -1;
@@ -99,10 +112,16 @@
       this.body = make("tbody");
       const cols = make("colgroup", {}, ...columns.map((column) => {
         const col = make("col");
-        col.style.width = column.width;
+        column.value ??= column.text;
+        column.cell ??= column.text;
+        column.width ??= widest(count, column.text) + (column.beside ?? 0);
+        column.width = Math.max(column.width, column.label.length + 4);
+        col.style.width = `${column.width}ch`;
         return col;
       }));
+      const width = columns.reduce((sum, column) => sum + column.width, 0);
       this.table = make("table", { "aria-label": label }, cols, make("thead", {}, this.head), this.body);
+      this.table.style.minWidth = `${width}ch`;
       this.frame = make("div", { class: "virtual", tabindex: 0, role: "region", "aria-label": `${label}, scrolls` }, this.table);
       this.frame.addEventListener("scroll", () => this.draw(), { passive: true });
       this.body.addEventListener("keydown", (event) => this.move(event));
@@ -169,12 +188,11 @@
       const row = this.rows[at];
       const cells = this.columns.map((column, place) => {
         const content = column.cell(row);
-        const hint = typeof content === "string" ? content : null;
-        if (place) return make("td", { class: column.number ? "number" : null, title: hint }, content);
-        return make("th", { scope: "row", title: hint }, make("button", { type: "button", "data-at": at, onclick: () => this.open(row) }, content));
+        if (place) return make("td", { class: column.number ? "number" : null }, content);
+        return make("th", { scope: "row" }, make("a", { href: this.address(row), "data-at": at }, content));
       });
       const made = make("tr", { "aria-rowindex": at + 2 }, ...cells);
-      made.style.height = `${this.height}px`;
+      made.style.height = made.style.minHeight = `${this.height}px`;
       return made;
     }
 
@@ -196,10 +214,6 @@
   const restarts = (row) => grouped(pods.restarts[row]) + (pods.restarts[row] && pods.again[row] !== null ? ` (${span(pods.again[row])} ago)` : "");
   const podName = (row) => `${texts[pods.namespace[row]]}/${pods.name[row]}`;
   const otherPod = (pod) => (typeof pod === "number" ? podName(pod) : known(pod));
-  const shortPod = (pod) => {
-    const whole = otherPod(pod);
-    return make("span", { title: whole }, whole.slice(whole.indexOf("/") + 1));
-  };
   function qosCell(place) {
     const drawn = document.createElementNS(SVG, "svg");
     for (const [key, value] of Object.entries({ class: "swatch", viewBox: "0 0 12 12", width: 12, height: 12, "aria-hidden": "true" })) drawn.setAttribute(key, value);
@@ -208,6 +222,51 @@
   }
   const sign = (severity) => make("span", { class: `sign ${severity}` }, severity);
 
+  // Addresses: #/pod/NAMESPACE/NAME and #/node/NAME open the details, #/pods/WORDS searches; without the first / also.
+  const address = (...words) => `#/${words.map(encodeURIComponent).join("/")}`;
+  const podAddress = (row) => address("pod", texts[pods.namespace[row]], pods.name[row]);
+  const nodeAddress = (row) => address("node", nodes.name[row]);
+  const places = new Map();
+  pods.name.forEach((_, row) => places.set(podAddress(row), () => openPod(row)));
+  nodes.name.forEach((_, row) => places.set(nodeAddress(row), () => openNode(row)));
+  function follow() {
+    const place = location.hash.replace(/^#(?=(pod|node)\/)/, "#/");
+    if (places.has(place)) return places.get(place)();
+    detail.close();
+    const [, words] = /^#\/pods\/(.+)/.exec(place) || [];
+    if (!words) return;
+    // So that the same link works again.
+    history.replaceState(null, "", "#pods");
+    search(decodeURIComponent(words));
+  }
+
+  /** Links names of pods and nodes to their details, and puts a button beside each command that copies it. */
+  function dress(part) {
+    const walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (walker.nextNode()) if (!walker.currentNode.parentElement.closest("a, button, code")) found.push(walker.currentNode);
+    for (const text of found) {
+      const words = text.data.split(/([\w./-]*\w)/).map((word) => {
+        const place = ["#/", "#/pod/", "#/node/"].map((kind) => kind + word).find((one) => places.has(one));
+        return place ? make("a", { href: place }, word) : word;
+      });
+      if (words.some((word) => typeof word !== "string")) text.replaceWith(...words);
+    }
+    for (const code of part.querySelectorAll(".commands code, .command")) {
+      if (!code.textContent.startsWith("#")) code.after(" ", make("button", { type: "button", class: "copy", onclick: (event) => copy(code, event.target) }, "Copy"));
+    }
+  }
+  async function copy(code, button) {
+    getSelection().selectAllChildren(code);
+    try {
+      // Without the comment.
+      await navigator.clipboard.writeText(code.textContent.replace(/   # .*$/, ""));
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Selected: press Ctrl-C";
+    }
+  }
+
   // The dialog with the details.
   const detail = find("detail");
   function open(title, template, body, actions = []) {
@@ -215,11 +274,13 @@
     const whole = find(template);
     const buttons = actions.length ? [make("div", { class: "actions" }, ...actions)] : [];
     find("detail-body").replaceChildren(...buttons, ...(whole ? [whole.content.cloneNode(true)] : []), ...body(Boolean(whole)));
+    dress(find("detail-body"));
     if (!detail.open) detail.showModal();
     detail.scrollTop = 0;
   }
   find("detail-close").addEventListener("click", () => detail.close());
   detail.addEventListener("click", (event) => { if (event.target === detail) detail.close(); });
+  detail.addEventListener("close", () => { if (/^#.?(pod|node)\//.test(location.hash)) history.replaceState(null, "", location.href.split("#")[0]); });
 
   function facts(entries) {
     const shown = entries.filter(([, value]) => value !== null && value !== "");
@@ -234,7 +295,7 @@
 
   function openPod(row) {
     const node = pods.node[row];
-    const actions = node < 0 ? [] : [make("button", { type: "button", onclick: () => openNode(node) }, `Node ${nodes.name[node]}`)];
+    const actions = node < 0 ? [] : [make("a", { class: "button", href: nodeAddress(node) }, `Node ${nodes.name[node]}`)];
     open(`pod/${pods.name[row]} in ${texts[pods.namespace[row]]}`, `pod-${row}`, (whole) => (whole ? [] : [
       facts([
         ["Status", texts[pods.state[row]]],
@@ -260,7 +321,7 @@
   function openNode(row) {
     const own = [];
     pods.node.forEach((node, pod) => { if (node === row) own.push(pod); });
-    const actions = [make("button", { type: "button", onclick: () => { detail.close(); search(`node:${nodes.name[row]}`); } }, `Its ${own.length} pods in the list`)];
+    const actions = [make("a", { class: "button", href: address("pods", `node:${nodes.name[row]}`) }, `Its ${own.length} pods in the list`)];
     open(`node/${nodes.name[row]}`, `node-${row}`, (whole) => (whole ? [] : [
       facts([
         ["State", texts[nodes.state[row]]],
@@ -284,41 +345,45 @@
     return make("section", {}, make("h3", {}, title), make("ol", {}, ...items));
   }
 
-  // The list of nodes.
+  // The lists; a text column is as wide as its longest text.
   const nodeList = new List({
-    place: find("nodes-list"), label: "Nodes", count: nodes.name.length, height: 40, open: openNode, order: ["state", -1],
+    place: find("nodes-list"), label: "Nodes", count: nodes.name.length, height: 40, address: nodeAddress, order: ["state", -1],
     columns: [
-      { key: "name", label: "Node", width: "14%", value: (row) => nodes.name[row], cell: (row) => nodes.name[row] },
-      { key: "zone", label: "Zone", width: "7%", value: (row) => texts[nodes.zone[row]], cell: (row) => texts[nodes.zone[row]] || "none" },
+      { key: "name", label: "Node", text: (row) => nodes.name[row] },
       {
-        key: "state", label: "State", width: "16%", value: (row) => nodes.severity[row] * 1000 + percentOf(nodes.memory[row]),
-        cell: (row) => make("span", { title: texts[nodes.state[row]] }, sign(severities[nodes.severity[row]]), ` ${texts[nodes.state[row]]}`),
+        key: "state", label: "State", beside: 11, text: (row) => texts[nodes.state[row]],
+        value: (row) => nodes.severity[row] * 1000 + percentOf(nodes.memory[row]),
+        cell: (row) => make("span", {}, sign(severities[nodes.severity[row]]), ` ${texts[nodes.state[row]]}`),
       },
-      { key: "pods", label: "Pods", width: "7%", number: true, value: (row) => nodes.pods[row], cell: (row) => `${nodes.pods[row]} / ${nodes.most[row]}` },
-      { key: "cpu", label: "CPU", width: "14%", value: (row) => -percentOf(nodes.cpu[row]), cell: (row) => withBar("CPU", nodes.cpu[row], cores) },
-      { key: "memory", label: "Memory", width: "14%", value: (row) => -percentOf(nodes.memory[row]), cell: (row) => withBar("Memory", nodes.memory[row], memory) },
-      { key: "killed", label: "Killed first", width: "14%", value: (row) => otherPod(nodes.killed[row]), cell: (row) => shortPod(nodes.killed[row]) },
-      { key: "evicted", label: "Evicted first", width: "14%", value: (row) => otherPod(nodes.evicted[row]), cell: (row) => shortPod(nodes.evicted[row]) },
+      { key: "zone", label: "Zone", text: (row) => texts[nodes.zone[row]] || "none" },
+      { key: "pods", label: "Pods", width: 11, number: true, value: (row) => nodes.pods[row], cell: (row) => `${nodes.pods[row]} / ${nodes.most[row]}` },
+      { key: "cpu", label: "CPU", width: 16, value: (row) => -percentOf(nodes.cpu[row]), cell: (row) => withBar("CPU", nodes.cpu[row], cores) },
+      { key: "memory", label: "Memory", width: 16, value: (row) => -percentOf(nodes.memory[row]), cell: (row) => withBar("Memory", nodes.memory[row], memory) },
+      { key: "killed", label: "Killed first", text: (row) => otherPod(nodes.killed[row]) },
+      { key: "evicted", label: "Evicted first", text: (row) => otherPod(nodes.evicted[row]) },
     ],
   });
 
-  // The list of pods.
   const podList = new List({
-    place: find("pods-list"), label: "Pods", count: pods.name.length, height: 36, open: openPod, order: ["risk", 1],
+    place: find("pods-list"), label: "Pods", count: pods.name.length, height: 36, address: podAddress, order: ["risk", 1],
     columns: [
-      { key: "name", label: "Pod", width: "14%", value: (row) => pods.name[row], cell: (row) => pods.name[row] },
-      { key: "namespace", label: "Namespace", width: "7%", value: (row) => texts[pods.namespace[row]], cell: (row) => texts[pods.namespace[row]] },
-      { key: "risk", label: "What is wrong", width: "13%", value: (row) => (pods.risk[row] < 0 ? null : pods.risk[row]), cell: (row) => (pods.risk[row] < 0 ? make("span", { class: "dim" }, "nothing") : make("span", { title: risks[pods.risk[row]] }, sign(severities[urgent[pods.risk[row]]]), " ", make("strong", {}, risks[pods.risk[row]]))) },
-      { key: "qos", label: "QoS class", width: "7.5%", value: (row) => pods.qos[row], cell: (row) => qosCell(pods.qos[row]) },
-      { key: "node", label: "Node", width: "6.5%", value: (row) => texts[pods.bound[row]] || null, cell: (row) => texts[pods.bound[row]] || "none" },
-      { key: "priority", label: "Priority", width: "8%", number: true, value: (row) => pods.priority[row], cell: (row) => grouped(pods.priority[row]) },
-      { key: "status", label: "Status", width: "9%", value: (row) => texts[pods.state[row]], cell: (row) => texts[pods.state[row]] },
-      { key: "restarts", label: "Restarts", width: "6.5%", number: true, value: (row) => pods.restarts[row], cell: restarts },
-      { key: "age", label: "Age", width: "4.5%", number: true, value: (row) => pods.age[row], cell: (row) => knownCell(pods.age[row], span) },
-      { key: "cpu", label: "CPU used", width: "7%", number: true, value: (row) => pods.cpuUsed[row], cell: (row) => ofAsked(pods.cpuUsed[row], pods.cpu[row], cpu) },
-      { key: "used", label: "Memory used", width: "8%", number: true, value: (row) => pods.used[row], cell: (row) => ofAsked(pods.used[row], pods.memory[row], memory) },
-      { key: "adj", label: "OOM adj", width: "4.5%", number: true, value: (row) => pods.adj[row], cell: (row) => knownCell(pods.adj[row]) },
-      { key: "evicted", label: "Eviction", width: "4.5%", number: true, value: (row) => (pods.evicted[row] === null ? null : -pods.evicted[row]), cell: (row) => (pods.evicted[row] === null ? "" : `${pods.evicted[row]}.`) },
+      { key: "name", label: "Pod", text: (row) => pods.name[row] },
+      {
+        key: "risk", label: "What is wrong", beside: 11, text: (row) => risks[pods.risk[row]] ?? "nothing",
+        value: (row) => (pods.risk[row] < 0 ? null : pods.risk[row]),
+        cell: (row) => (pods.risk[row] < 0 ? make("span", { class: "dim" }, "nothing") : make("span", {}, sign(severities[urgent[pods.risk[row]]]), ` ${risks[pods.risk[row]]}`)),
+      },
+      { key: "namespace", label: "Namespace", text: (row) => texts[pods.namespace[row]] },
+      { key: "status", label: "Status", text: (row) => texts[pods.state[row]] },
+      { key: "node", label: "Node", text: (row) => texts[pods.bound[row]] || "none", value: (row) => texts[pods.bound[row]] || null },
+      { key: "restarts", label: "Restarts", width: 18, number: true, value: (row) => pods.restarts[row], cell: restarts },
+      { key: "age", label: "Age", width: 8, number: true, value: (row) => pods.age[row], cell: (row) => knownCell(pods.age[row], span) },
+      { key: "qos", label: "QoS class", width: 15, value: (row) => pods.qos[row], cell: (row) => qosCell(pods.qos[row]) },
+      { key: "priority", label: "Priority", width: 15, number: true, value: (row) => pods.priority[row], cell: (row) => grouped(pods.priority[row]) },
+      { key: "cpu", label: "CPU used", width: 16, number: true, value: (row) => pods.cpuUsed[row], cell: (row) => ofAsked(pods.cpuUsed[row], pods.cpu[row], cpu) },
+      { key: "used", label: "Memory used", width: 18, number: true, value: (row) => pods.used[row], cell: (row) => ofAsked(pods.used[row], pods.memory[row], memory) },
+      { key: "adj", label: "OOM adj", width: 11, number: true, value: (row) => pods.adj[row], cell: (row) => knownCell(pods.adj[row]) },
+      { key: "evicted", label: "Eviction", width: 12, number: true, value: (row) => (pods.evicted[row] === null ? null : -pods.evicted[row]), cell: (row) => (pods.evicted[row] === null ? "" : `${pods.evicted[row]}.`) },
     ],
   });
 
@@ -410,8 +475,11 @@
   theme.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; showTheme(); });
   showTheme();
 
+  dress(find("main"));
   root.classList.add("scripted");
   filterNodes();
   filterPods();
+  addEventListener("hashchange", follow);
+  if (location.hash) follow();
   root.dataset.ready = "true";
 })();

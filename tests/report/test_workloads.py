@@ -41,12 +41,12 @@ def test_a_workload_is_as_urgent_as_its_explanation_says() -> None:
 
 def test_the_page_shows_the_worst_first(demo: Path) -> None:
     said = Read(demo.read_text(encoding="utf-8")).said
-    assert "Workload Wanted Ready In trouble Restarts The worst" in said
+    assert "Workload The worst Wanted Ready In trouble Restarts" in said
     assert "workloads with all pods well" in said
     assert "batch/ CronJob nightly-report by schedule 0 0 0" in said
-    assert "trouble trainer-v9c4m: Pending shop/" in said, "the state only where STATUS says another"
-    assert "trouble csi-block-node-52bfn: Running (Unreachable)" in said
-    assert "data/ StatefulSet postgres 3 3 0 0 notice near the memory limit" in said
+    assert "trouble trainer-v9c4m : Pending 1 0" in said, "the state only where STATUS says another"
+    assert "trouble csi-block-node-52bfn : Running (NodeDown)" in said
+    assert "data/ StatefulSet postgres notice near the memory limit 3 3 0 0" in said
 
 
 def test_selected_pods_list_no_workload() -> None:

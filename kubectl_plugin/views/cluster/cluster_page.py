@@ -387,7 +387,7 @@ def written_page(report: ClusterReport, path: str, size: int, explained: int) ->
             *_changed(report),
             "Open it in a browser: it loads nothing from elsewhere.",
         ),
-        severity=_worst(report),
+        severity=Severity.FINE,
         parts=tuple(_unknown(report)),
     )
 
