@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, Final
 
+from tests.matrix.about_pods import NONE_FITS
 from tests.matrix.answers import ClusterStated, PodStated, Said
 from tests.matrix.clusters import HOSTILE, key_of
 from tests.matrix.oracle import Truth, amount
@@ -110,9 +111,9 @@ def risks_are_what_pods_say(answers: ClusterStated, truths: Truths) -> Iterator[
         if (row["risk"] == "node silent") is not lost:
             yield f"report: {pod.id} on {truth.reach}: {row['risk'] or 'nothing'}"
         first = pod.explain.verdict
-        if row["risk"] == "no node fits" and "no node fits" not in first:
+        if row["risk"] == "no node fits" and not re.search(NONE_FITS, first):
             yield f"report: {pod.id}: no node fits; explain: {first}"
-        if row["risk"] != "no node fits" and re.search(r"Pending[^:]*: no node fits", first):
+        if row["risk"] != "no node fits" and re.search(rf"Pending[^:]*: (?:{NONE_FITS})", first):
             yield f"report: {pod.id} {row['risk'] or 'is well'}; explain: {first}"
         if not row["risk"] and pod.explain.severity == "trouble":
             yield f"report: nothing is wrong with {pod.id}; explain: {first}"

@@ -19,6 +19,8 @@ _CLOCK: Final = re.compile(r"(?:(\d{4}-\d\d-\d\d) )?(\d\d:\d\d:\d\d) UTC")
 _QUIET_WORDS: Final = re.compile(
     r"silent|heartbeat|does not answer|declared out of service|no Node object|has no Node|no such Node|Node is gone"
 )
+NONE_FITS: Final = r"no node fits|\b0 of \d+ nodes? fits?\b"
+"""How a verdict says that a pod fits nowhere: without and with the number of nodes."""
 _END_WORDS: Final = re.compile(r"(?:ends by|overdue since|live until|run until|SIGKILL by) ((?:[\d-]+ )?[\d:]+ UTC)")
 _LINUX_WORDS: Final = re.compile(r"\boom|cgroup|kernel kills|SIGKILL|SIGTERM|hard threshold", re.IGNORECASE)
 _KILLS: Final = frozenset({"SIGTERM", "SIGKILL", "ProcessesEnded"})
@@ -252,16 +254,16 @@ def waits_for_one_thing(answers: PodStated, truth: Truth) -> Iterator[str]:
     first = answers.explain.verdict
     placement = answers.explained["placement"] or {}
     outcome = placement.get("outcome")
-    if truth.spec.get("schedulingGates") and ("gate" not in first or "no node fits" in first):
+    if truth.spec.get("schedulingGates") and ("gate" not in first or re.search(NONE_FITS, first)):
         yield f"gated: {first}"
-    if truth.spec.get("schedulingGroup") and re.search(r"no node fits|nodes? fits? now", first):
+    if truth.spec.get("schedulingGroup") and re.search(rf"{NONE_FITS}|nodes? fits? now", first):
         yield f"of a group: {first}"
-    if truth.spec["schedulerName"] != "default-scheduler" and re.search(r"no node fits|nodes? fits? now", first):
+    if truth.spec["schedulerName"] != "default-scheduler" and re.search(rf"{NONE_FITS}|nodes? fits? now", first):
         yield f"of another scheduler: {first}"
     stuck = re.search(r"once the pods that leave|no node fits before", first)
-    if truth.status.get("nominatedNodeName") and "no node fits" in first and not stuck:
+    if truth.status.get("nominatedNodeName") and re.search(NONE_FITS, first) and not stuck:
         yield f"nominated: {first}"
-    if outcome == "Fits" and "no node fits" in first:
+    if outcome == "Fits" and re.search(NONE_FITS, first):
         yield f"placement fits: {first}"
     if outcome == "Unschedulable" and "fit now" in first:
         yield f"placement finds nothing: {first}"

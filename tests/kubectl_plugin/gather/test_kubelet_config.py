@@ -263,7 +263,7 @@ def test_no_memory_threshold_means_no_memory_eviction(
     verdict = said("node", "n1", *asked).partition("Kernel OOM")[0]
     assert says in verdict
     assert ("the kubelet evicts that pod before that" in verdict) is (first == "/")
-    row = next(line for line in run("node", "n1", "n2", *asked).out.splitlines() if line.startswith("n1"))
+    row = next(line for line in run("node", "n1", "n2", *asked).out.splitlines() if line[3:].startswith("n1"))
     assert headroom in row
     assert first in row
 
@@ -277,7 +277,7 @@ def measured(folder: Path, used: str) -> str:
     return write_cluster(folder / "measured.json", [*nodes, metrics, pod])
 
 
-AT_ONCE = "2.8Gi (35% of the capacity) until the kubelet evicts at once (memory.available < 200Mi"
+AT_ONCE = "2.8Gi (35%) until the kubelet evicts at once (memory.available < 200Mi"
 
 
 @pytest.mark.parametrize(

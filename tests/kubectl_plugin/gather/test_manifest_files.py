@@ -343,7 +343,7 @@ def test_unknown_class_is_not_refused() -> None:
 def test_table_shows_refused() -> None:
     ran = run("explain", "--demo", "-f", "-", stdin=f"{_FROM_LINT['a toleration']}---\n{GOOD}")
     assert ran.code == 6
-    rows = [line.split() for line in ran.out.splitlines() if line.startswith("pod/")]
+    rows = [row.split() for line in ran.out.splitlines() if (row := line[3:]).startswith("pod/")]
     assert [row[0] for row in rows] == ["pod/bad", "pod/good"]
     assert "refused" in rows[0]
     assert "2 manifests: 1 refused" in ran.out

@@ -178,7 +178,7 @@ CLAIMS: Final[Cases] = {
         "attached to one node at a time, and its pods are on n1 and n2. Pod db-1 may wait": cluster(
             bound(), volume(), *ON_TWO
         ),
-        "pod db-0 holds it on n2, which does not answer: pod db-new waits for ever. ... Make sure that the machine of "
+        "pod db-0 holds it on n2, which is silent: pod db-new waits for ever. ... Make sure that the machine of "
         "n2 is off, then fence n2. ... kubectl qos fence node/n2": cluster(
             bound(), volume(), SILENT, ON_SILENT, CREATED
         ),

@@ -101,7 +101,7 @@ def test_K_page_is_readable_markdown() -> None:
         == """\
 ### pod/web in namespace shop
 
-**Pending: no node fits.** 9 of 12 lack memory.
+**x Pending: no node fits.** 9 of 12 lack memory.
 
 - **QoS class**: Burstable: container app has no limit
 - **Stops**

@@ -17,8 +17,8 @@ ZONE: Final = "topology.kubernetes.io/zone"
 
 
 def said(*words: str) -> str:
-    """The whole page in one line."""
-    ran = run(*words)
+    """The whole page in one line; that of ``explain`` with all its sections."""
+    ran = run(*words, *(("-o", "wide") if words[0] == "explain" else ()))
     assert ran.code in {0, 7, 11}, ran.err
     return " ".join(ran.out.split())
 
@@ -247,7 +247,7 @@ def test_chosen_node_that_is_silent_is_shown(tmp_path: Path, nodes: int) -> None
     which = "one of those that score highest" if nodes == 2 else "which scores highest"
     page = asked(tmp_path, objects, "explain", "pod/own")
     assert f"not yet bound: {nodes} of {nodes} node" in page
-    assert f"m1, {which}, does not answer: nothing starts there." in page
+    assert f"m1, {which}, is silent: nothing starts there." in page
     assert "to m1, which does not answer: nothing starts there" in asked(tmp_path, objects, "place", "pod/own")
 
 

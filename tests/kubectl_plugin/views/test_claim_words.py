@@ -30,7 +30,7 @@ def printed(command: str, manifest: str) -> str:
 @pytest.mark.parametrize(("manifest", "words"), [("pvc.yaml", BOTH), ("pvcself.yaml", UNBOUND)])
 def test_claim_problem_leads_in_explain_and_place(manifest: str, words: str) -> None:
     assert printed("explain", manifest).startswith(
-        f"Pod usepvc in namespace shop (from {manifest}) No node fits now. {words}"
+        f"Pod usepvc in namespace shop (from {manifest}) ! No node fits now. {words}"
     )
     assert printed("place", manifest).startswith(f"pod/usepvc stays pending. {words}")
 
@@ -59,7 +59,7 @@ def test_json_has_them() -> None:
 
 
 def test_claim_without_a_class_gets_the_default_and_fits() -> None:
-    assert printed("place", "pvcself2.yaml").startswith("It fits, on node-b2. ")
+    assert printed("place", "pvcself2.yaml").startswith("ok It fits, on node-b2. ")
 
 
 @pytest.mark.parametrize("trouble", ClaimTrouble)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,8 +35,9 @@ ALL: Final = sorted(entry["metadata"]["name"] for entry in demo_objects() if ent
 
 
 def _rows(text: str) -> list[list[str]]:
-    """The lines of the table, without its headings and the lines below a row."""
-    return [line.split() for line in text.partition("\n\n")[0].splitlines()[1:] if not line.startswith(" ")]
+    """The rows of the table without their marks and bars; without its headings and the lines below a row."""
+    lines = text.split("\n\n")[1].splitlines()[1:]
+    return [re.sub(r" \[[#-]+\] ", " ", line).split()[1:] for line in lines if not line.startswith(" ")]
 
 
 def _on(tmp_path: Path, objects: Sequence[Mapping[str, Any]], *arguments: str) -> Ran:
@@ -90,7 +92,7 @@ def test_all_nodes(columns: int) -> None:
 def test_nodes_are_sorted_by_severity_then_headroom() -> None:
     rows = _rows(run("node", "--demo").out)
     assert sorted(row[0] for row in rows) == sorted(ALL)
-    assert rows[0][:3] == ["node-c3", "Silent", "unknown"]
+    assert rows[0][:3] == ["node-c3", "NodeDown", "unknown"]
     assert rows[-1][:3] == ["node-b4", "Ready", "unknown"]
     severities = {one: data("node", one, "--demo")["verdict"]["severity"] for one in ALL}
     order = [severities[row[0]] for row in rows]
@@ -102,12 +104,14 @@ def test_nodes_are_sorted_by_severity_then_headroom() -> None:
         assert percents == sorted(percents)
 
 
-def test_total_names_node_nearest_to_eviction() -> None:
-    nearest = "nearest to an eviction: node-a1, 1.9Gi (6%): shop/recommend-27tvm5xll-5mzzd is evicted first"
-    assert nearest in said("node", "--demo")
-    others = said("node", "node-b1", "node-c3", "node-b2", "--demo")
-    assert "nearest to an eviction: node-b1, 10.3Gi (34%): monitoring/log-agent-rm99l is evicted first" in others
-    assert "nearest to" not in run("node", "node-c3", "node-b4", "--demo").out
+def test_row_of_the_nearest_node_names_the_pod_that_is_evicted_first() -> None:
+    rows = [row for row in _rows(run("node", "--demo").out) if row[2] != "unknown"]
+    assert rows[0][:4] == ["node-a1", "Ready", "1.9Gi", "6%"]
+    assert rows[0][5] == "shop/recommend-27tvm5xll-5mzzd"
+    others = _rows(run("node", "node-b1", "node-c3", "node-b2", "--demo").out)
+    assert others[0][:4] + others[0][5:] == ["node-b1", "Ready", "10.3Gi", "34%", "monitoring/log-agent-rm99l"]
+    unknown = [row[2:3] + row[4:] for row in _rows(run("node", "node-c3", "node-b4", "--demo").out)]
+    assert unknown == [["unknown", "unknown", "unknown"]] * 2
 
 
 def test_line_counts_what_does_not_fit() -> None:
@@ -122,15 +126,19 @@ def test_line_counts_what_does_not_fit() -> None:
 def test_line_agrees_with_the_page(name: str) -> None:
     report = _report(name)
     cells, page = _cells(report), said("node", name, "--demo")
-    assert cells["VERDICT"].partition("; ")[0] in page
     verdict = data("node", name, "--demo")["verdict"]
-    assert bool(cells["VERDICT"]) is (verdict["severity"] != "fine")
+    # Other columns show the state and the headroom.
+    in_columns = {"Cordoned": "", "NodeSilent": "its pods may still run", "NearEviction": "near an eviction"}
+    first = cells["VERDICT"].partition("; ")[0]
+    assert first == in_columns.get(verdict["code"], first)
+    assert verdict["code"] in in_columns or first in page
+    assert verdict["code"] == "Cordoned" or bool(first) is (verdict["severity"] != "fine")
     if cells["HEADROOM"] == "unknown":
         assert cells["EVICTED-FIRST"] == cells["KILLED-FIRST"] == "unknown"
         assert "Usage is unknown" in page
         return
     amount, percent = cells["HEADROOM"].split()
-    assert f"Headroom: {amount} ({percent} of the capacity)" in page
+    assert f"{'Near an eviction' if verdict['code'] == 'NearEviction' else 'Headroom'}: {amount} ({percent})" in page
     container = cells["KILLED-FIRST"].rpartition(" ")
     assert f"the kernel kills container {container[2]} of {container[0]} first" in page
     going = "that pod" if cells["EVICTED-FIRST"] == container[0] else cells["EVICTED-FIRST"]
@@ -235,9 +243,13 @@ def test_threshold_that_is_met_leaves_nothing() -> None:
     lines = NodeLines(NOW)
     for one in (_report("node-a1"), under_pressure):
         lines.add(one)
-    [total] = [part for part in lines.page(by_trouble=True).parts if not isinstance(part, Table)]
-    first = "memory.available is met: monitoring/log-agent-rm99l is evicted first"
-    assert total.lines[1] == f"nearest to an eviction: node-b1, {first}"
+    [table] = [part for part in lines.page(by_trouble=True).parts if isinstance(part, Table)]
+    first = dict(zip(table.headings, table.rows[0], strict=True))
+    assert (first["NODE"], first["HEADROOM"], first["EVICTED-FIRST"]) == (
+        "node-b1",
+        "none",
+        "monitoring/log-agent-rm99l",
+    )
 
 
 def _left(report: NodePressureReport, **percents: int) -> tuple[ThresholdReport, ...]:

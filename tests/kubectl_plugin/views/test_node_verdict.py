@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -76,7 +77,8 @@ def test_node_is_judged_by_its_headroom(percent: int, code: VerdictCode, severit
     shown = node_pressure_verdict(replace(report, thresholds=tuple(near), oom=report.oom[:1]), None)
     assert (shown.code, shown.severity) == (code, severity)
     if memory:
-        assert f"({percent}% of the capacity) until the first eviction" in " ".join(shown.sentences)
+        lead = "Headroom" if severity is Severity.FINE else "Near an eviction"
+        assert re.search(rf"{lead}: \S+ \({percent}%\) until the first eviction", " ".join(shown.sentences))
 
 
 def test_node_without_trouble_shows_none() -> None:
@@ -112,8 +114,10 @@ def test_change_is_described_by_its_outcome(outcome: StepOutcome) -> None:
 def test_first_screen_has_verdict_and_first_victims(name: str) -> None:
     screen = run("node", name, "--demo").out.splitlines()[:24]
     text = " ".join(" ".join(screen).split())
-    assert "why ahead" in text
-    assert "Headroom: " in text or name == "node-c3"
+    assert re.search(r"Kernel OOM order.* container 1 \d+ .*/.* 2 \d+ .*/", text)
+    assert re.search(r"(Headroom|Near an eviction): ", text) or name == "node-c3"
+    assert "Eviction order for memory" in text or name == "node-c3"
+    assert "why ahead" not in text
 
 
 def test_old_headings_are_removed() -> None:
@@ -135,7 +139,7 @@ def test_both_pages_of_a_node_agree(name: str) -> None:
     assert node == explained
     pages = [said(*words) for words in asked]
     report = msgspec.json.decode(run("node", name, "--demo", "-o", "json").out, type=NodePressureReport)
-    deciding = node_pressure_verdict(report, None).decisive.partition(" since ")[0]
+    deciding = node_pressure_verdict(report, None).sentences[0].partition(" since ")[0]
     if node[1] != "fine":
         assert all(deciding in page for page in pages)
 
@@ -184,7 +188,7 @@ def test_live_list_shows_that_usage_was_not_read() -> None:
     assert shown.sentences[-1] == "Its usage was not read: use kubectl qos node."
     table = TargetTable(None)
     table.add(replace(_promised(), usage=None), "node/node-b1")
-    [total] = [part for part in table.page(by_trouble=True).parts if isinstance(part, Section)]
+    [total] = [part for part in table.page(by_trouble=True, every=True).parts if isinstance(part, Section)]
     assert "usage was not read: use kubectl qos node" in total.lines
 
 

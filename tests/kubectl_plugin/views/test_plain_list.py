@@ -308,7 +308,7 @@ def test_placement_is_unknown_without_nodes(nodeless: str) -> None:
     ran = run("place", "deployment/web", "-n", "shop", "--snapshot", nodeless)
     page = " ".join(ran.out.split())
     assert (ran.code, ran.err) == (11, "")
-    assert page.startswith("Unknown where it would go: the nodes could not be read. Not certain: no ")
+    assert page.startswith("! Unknown where it would go: the nodes could not be read. Not certain: no ")
     assert "Not certain: no nodes in the file: what needs them is not judged." in page
 
 

@@ -104,7 +104,7 @@ def test_T5_pod_tolerating_unready_node_stays(tmp_path: Path) -> None:
 
 def test_T5_pod_tolerating_taint_of_ready_node_is_fine(tmp_path: Path) -> None:
     file = _cluster(tmp_path, MAINTENANCE, "True", _tolerates("maintenance", None))
-    assert "on n1 Running and ready. Guaranteed:" in fine("explain", "pod/web", "--snapshot", file)
+    assert "on n1 ok Running and ready. Guaranteed:" in fine("explain", "pod/web", "--snapshot", file)
 
 
 @pytest.mark.parametrize(("seconds", "first"), [(120, "delete"), (None, "drain")])

@@ -93,7 +93,7 @@ PINNED: Final = [
 @pytest.mark.parametrize(("spec", "sentence"), PINNED)
 def test_unknown_node_name_is_the_cause(spec: Object, sentence: str, tmp_path: Path) -> None:
     page = explained(tmp_path, node("rack-1"), node("rack-2"), pending(**spec))
-    assert f"no node fits. {sentence}" in page
+    assert f"0 of 2 nodes fit. {sentence}" in page
     assert "do not match" not in page.partition("Why no node fits")[0]
 
 
