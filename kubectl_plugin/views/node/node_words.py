@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
+from msgspec.structs import replace
+
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Section
 from kubectl_plugin.reports.node.node_report import NodeFacts
@@ -76,7 +78,7 @@ def node_sentences(status: PodStatusReport | None, now: datetime | None) -> tupl
         found.append(Verdict(VerdictCode.NODE_TAINT_EVICTS, Severity.TROUBLE, (evicts,)))
     elif node.eviction is not None and found:
         stays = "It stays there: it tolerates the taints of the node for ever."
-        found.append(Verdict(VerdictCode.NODE_NOT_READY, Severity.NOTICE, (stays,)))
+        found = [replace(one, sentences=(*one.sentences, stays)) for one in found]
     return tuple(found)
 
 

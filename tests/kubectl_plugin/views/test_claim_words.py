@@ -32,7 +32,7 @@ def test_claim_problem_leads_in_explain_and_place(manifest: str, words: str) -> 
     assert printed("explain", manifest).startswith(
         f"Pod usepvc in namespace shop (from {manifest}) ! No node fits now. {words}"
     )
-    assert printed("place", manifest).startswith(f"pod/usepvc stays pending. {words}")
+    assert printed("place", manifest).startswith(f"x pod/usepvc stays pending. {words}")
 
 
 @pytest.mark.parametrize("manifest", ["pvc.yaml", "pvcself.yaml"])

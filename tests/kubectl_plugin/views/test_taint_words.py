@@ -66,8 +66,7 @@ CASES: Final = [
         NOT_READY,
         "False",
         [_tolerates("node.kubernetes.io/not-ready", 300)],
-        "Its node n1 is not Ready since 07:28:20 UTC. Taint node.kubernetes.io/not-ready:NoExecute of node n1 deletes "
-        "it at 07:33:20 UTC",
+        "Taint node.kubernetes.io/not-ready:NoExecute of node n1 deletes it at 07:33:20 UTC",
         "delete 1 pod: 1 at 07:33:20 UTC.",
         id="the node is not Ready",
     ),
@@ -81,7 +80,8 @@ def test_T5_taint_eviction_shows_in_explain_node_and_report(
     file = _cluster(tmp_path, taint, ready, *own)
     text = fine("explain", "pod/web", "--snapshot", file)
     assert explained in text
-    assert text.index(explained) < text.index("Guaranteed")
+    assert text.index(explained) < text.index("Running and ready") < text.index("Guaranteed")
+    assert ("Its node n1 is not Ready since 07:28:20 UTC." in text) is (ready == "False")
     drawn = fine("explain", "pod/web", "--timeline", "--snapshot", file)
     assert drawn.index(explained) < drawn.index("Deleted now: SIGTERM")
     for words in (("node", "n1"), ("explain", "node/n1")):

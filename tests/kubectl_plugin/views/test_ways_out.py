@@ -63,8 +63,9 @@ def owned(kind: str, name: str) -> Object:
 
 
 def explained(directory: Path, *items: Object, name: str = "web-1") -> str:
+    """The page of a pod with all its sections."""
     file = write_list(directory / "cluster.json", items)
-    return said("explain", f"pod/{name}", "-n", "shop", "--snapshot", file)
+    return said("explain", f"pod/{name}", "-n", "shop", "-o", "wide", "--snapshot", file)
 
 
 def required(**term: Any) -> Object:
