@@ -71,7 +71,7 @@ def test_next_command_names_worst_answering_node(tmp_path: Path) -> None:
 def test_report_and_list_agree_on_pods_of_silent_node() -> None:
     there = "9 pods there: 5 depend on it, 4 belong to it (DaemonSets, static pods)."
     assert there in said("report", "-A", "--demo")
-    counts = "4 on nodes that do not answer, 7 terminating (5 on nodes that do not answer)"
+    counts = "4 on silent nodes, 7 terminating (5 on silent nodes)"
     assert counts in said("explain", "pods", "-A", "--demo")
     pods = data("report", "-A", "--demo")["pods"]
     ending = [pod["risk"] for pod in pods if pod["phase"] == "Terminating"]
