@@ -131,13 +131,13 @@ def test_unstarted_containers_have_not_ended(tmp_path: Path) -> None:
     ]
     one = post_pod("crashed", status=statuses(exited(1, "Error", -100)))
     page = said(tmp_path, [EDGE, *waiting, one], "died", "-A")
-    summary = "What ended: 1 pod in the last 60 min All have the same cause: its own process."
+    summary = "What ended: 1 pod in the last 60 min x All have the same cause: its own process."
     check_texts(page, (summary, "Not counted: 3 pods with a container that never began."))
     counted, _, apart = page.partition("Never began WHEN")
     assert "crashed/app" in counted.partition("By cause")[0]
     check_texts(apart, ("image/app", "key/app", "path/app"), "init/app")
     page = said(tmp_path, [EDGE, *waiting], "died", "-A")
-    assert "What ended Nothing has ended in the last 60 min, according to pods and events. Not counted: 3 pods" in page
+    assert "What ended x Nothing has ended in the last 60 min, according to pods and events. Not counted: 3 pods" in page
     assert "Ended in the last hour" not in said(tmp_path, [EDGE, *waiting], "node", NODE)
     ends = data("died", "-A", "--snapshot", str(tmp_path / "list.json"))["items"]
     assert {one["name"] for one in ends} == {"image", "key", "path"}

@@ -90,11 +90,12 @@ def test_faulty_pods_of_list_are_risks_in_report() -> None:
     pods = data("report", "-A", "--demo")["pods"]
     early = [pod for pod in pods if pod["risk"] in {"OverRequest", "BestEffort"}]
     wrong = {f"{pod['namespace']}/{pod['name']}" for pod in pods if pod["risk"] and pod not in early}
-    rows = run("explain", "pods", "-A", "--demo").out.splitlines()[1:]
-    faulty = {row.split()[0] for row, why in pairwise(rows) if "/" in row.split(" ")[0] and why.startswith("  ")}
+    listed = run("explain", "pods", "-A", "--demo").out
+    rows = listed.splitlines()
+    faulty = {row.split()[1] for row, why in pairwise(rows) if row[:3] in {"x  ", "!  "} and why.startswith("   ")}
     assert faulty == wrong
-    total = f"{len(wrong)} with something wrong, in the first rows {len(early)} more over memory request, or BestEffort"
-    assert total in said("explain", "pods", "-A", "--demo")
+    assert rows[0] == f"x {len(wrong)} of {len(pods)} pods have something wrong."
+    assert f"{len(early)} more over memory request, or BestEffort" in " ".join(listed.split())
 
 
 def test_container_near_its_limit_is_named_once_by_its_pod() -> None:
