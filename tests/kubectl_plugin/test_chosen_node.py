@@ -214,7 +214,7 @@ def test_unawaited_pod_that_fits_nowhere_now(tmp_path: Path) -> None:
     full = [raw_pod(name, "shop", uid=name, nodeName=name, requests={"cpu": "2"}, priority=9) for name in ("n1", "n2")]
     error = waits(claim="", nominated="", reason="SchedulerError")
     for pod in (waits(claim=""), error):
-        assert "Pending for 7 min: no node fits." in Cluster(tmp_path, pod, *full, waiting("12:07:00")).explained()
+        assert "Pending for 7 min: 0 of 2 nodes fit." in Cluster(tmp_path, pod, *full, waiting("12:07:00")).explained()
     cluster = Cluster(tmp_path, error, waiting("12:07:00"))
     failed = f"kube-scheduler's last attempt failed, and it tries again. An attempt failed: {TIMEOUT}."
     assert failed in cluster.explained()
@@ -355,7 +355,7 @@ CLAIM_PAGES: Final[Mapping[str, Any]] = {
     ),
     "the provisioner's message counts while it waits": (
         [waits(), *DB, NO_QUOTA, waiting("12:05:10")],
-        "for node n1. It keeps pod db waiting. ProvisioningFailed 10s ago: no quota left.",
+        "for node n1. It keeps pod db waiting. ProvisioningFailed 10 s ago: no quota left.",
         "check that the provisioner runs",
     ),
     "its driver is missing": (

@@ -344,7 +344,8 @@ def test_snapshot_of_kubectl_get(tmp_path: Path) -> None:
     snapshot = write_list(tmp_path / "c.json", objects)
     ran = run("explain", "--snapshot", snapshot, "-n", "shop", "pod/checkout-mv9cgvs6p-m2n4z", "-o", "wide")
     assert ran.code == 0
-    assert 'Burstable: only "istio-proxy" keeps it from Guaranteed.' in ran.out
+    assert 'QoS class     Burstable: container "istio-proxy" has no cpu limit' in ran.out
+    assert "Guaranteed if istio-proxy sets limits.cpu = 100m and limits.memory" in ran.out
     assert (
         "Unknown       replicasets.apps: not in the file\n"
         "              to add: kubectl get replicasets -A -o json >> FILE\n"

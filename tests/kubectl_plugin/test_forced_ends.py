@@ -69,7 +69,7 @@ def allowed(name: str, when: float = -100) -> Object:
 
 
 NO_STOP: Final = f"No event shows that its kubelet stopped it: its processes may still run on {NODE}."
-NO_ANSWER: Final = f"{NODE} does not answer, and n{NO_STOP[1:]}"
+NO_ANSWER: Final = f"{NODE} is silent, and n{NO_STOP[1:]}"
 FORCED: Final = "User jane@example.com force deleted the pod"
 OPEN: Final = "The remaining evidence does not show what ended it."
 
@@ -229,7 +229,7 @@ def test_stateful_set_deletes_what_garbage_collection_ended(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("nodes", "lost"),
-    [([], f"The Node object of {NODE} is gone"), ([SILENT], f"{NODE} does not answer")],
+    [([], f"The Node object of {NODE} is gone"), ([SILENT], f"{NODE} is silent")],
     ids=["gone", "silent"],
 )
 def test_pod_on_lost_node_may_still_run(nodes: list[Object], lost: str, tmp_path: Path) -> None:

@@ -33,14 +33,14 @@ SINCE: Final = datetime(2026, 11, 21, 3, 4, tzinfo=UTC)
             "STOP",
             "SILENT_KUBELET",
             {"held_by": ("db-0", "db-1")},
-            "stop: db-0 and db-1 on node-1, which does not answer: this waits forever",
+            "stop: db-0 and db-1 on silent node-1: this waits for ever",
         ),
         ("DETACH", "KUBELET", {}, "detach: the kubelet of node-1 still has it mounted"),
         (
             "DETACH",
             "FORCE_DETACH",
             {},
-            "detach: node-1 does not answer: detached by force 6 min after the pod object is gone",
+            "detach: node-1 is silent: detached by force 6 min after the pod object is gone",
         ),
         (
             "DETACH",
@@ -66,6 +66,6 @@ def test_F7_waiting_pod_leads_with_the_reason(tmp_path: Path) -> None:
     file = write_list(tmp_path / "cluster.json", objects)
     ran = run("explain", "pod/broker-2", "-n", "data", "--snapshot", file)
     assert (ran.code, ran.err) == (0, "")
-    late = 'it waits for volume "data". Detach: node-c3 does not answer; it should have been detached by force by'
-    step = "Volumes data step 2 of 4, detach: node-c3 does not answer"
+    late = 'it waits for volume "data". Detach: node-c3 is silent; it should have been detached by force by'
+    step = "Volumes data step 2 of 4, detach: node-c3 is silent"
     check_texts(" ".join(ran.out.split()), (late, step))

@@ -85,7 +85,7 @@ def test_next_command_names_worst_answering_node(tmp_path: Path) -> None:
 def test_report_and_list_agree_on_pods_of_silent_node() -> None:
     there = "9 pods there: 5 depend on it, 4 belong to it (DaemonSets, static pods)."
     assert there in said("report", "-A", "--demo")
-    counts = "4 on nodes that do not answer, 7 terminating (5 on nodes that do not answer)"
+    counts = "4 on silent nodes, 7 terminating (5 on silent nodes)"
     assert counts in said("explain", "pods", "-A", "--demo")
     pods = data("report", "-A", "--demo")["pods"]
     ending = [pod["risk"] for pod in pods if pod["phase"] == "Terminating"]
@@ -104,11 +104,12 @@ def test_faulty_pods_of_list_are_risks_in_report() -> None:
     pods = data("report", "-A", "--demo")["pods"]
     early = [pod for pod in pods if pod["risk"] in {"OverRequest", "BestEffort"}]
     wrong = {f"{pod['namespace']}/{pod['name']}" for pod in pods if pod["risk"] and pod not in early}
-    rows = run("explain", "pods", "-A", "--demo").out.splitlines()[1:]
-    faulty = {row.split()[0] for row, why in pairwise(rows) if "/" in row.split(" ")[0] and why.startswith("  ")}
+    listed = run("explain", "pods", "-A", "--demo").out
+    rows = listed.splitlines()
+    faulty = {row.split()[1] for row, why in pairwise(rows) if row[:3] in {"x  ", "!  "} and why.startswith("   ")}
     assert faulty == wrong
-    total = f"{len(wrong)} with something wrong, in the first rows {len(early)} more over memory request, or BestEffort"
-    assert total in said("explain", "pods", "-A", "--demo")
+    assert rows[0] == f"x {len(wrong)} of {len(pods)} pods have something wrong."
+    assert f"{len(early)} more over memory request, or BestEffort" in " ".join(listed.split())
 
 
 def test_container_near_its_limit_is_named_once_by_its_pod() -> None:

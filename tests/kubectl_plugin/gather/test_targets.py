@@ -104,11 +104,7 @@ def test_end_of_a_long_list_leads_to_its_first_rows() -> None:
     names = [row.split()[0].partition("/")[2] for row in rows]
     assert re.findall(r"explain pod/(\S+)", out) == names[:3]
     table = pods("-A", "-o", "markdown").splitlines()
-    remarks = [
-        bool(line.split("|")[-2].strip())
-        for line in table
-        if re.match(r"\| (x|!|ok) ", line)
-    ]
+    remarks = [bool(line.split("|")[-2].strip()) for line in table if re.match(r"\| (x|!|ok) ", line)]
     assert remarks == [True] * int(wrong) + [False] * (len(rows) - int(wrong))
     assert int(count) == len(rows)
     first, others = _marks(out)[: int(wrong)], _marks(out)[int(wrong) :]
