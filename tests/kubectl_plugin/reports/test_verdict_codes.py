@@ -89,7 +89,7 @@ def test_worst_part_gives_code_and_all_give_sentences() -> None:
         Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, ("Three.",)),
     )
     assert joined_verdict(parts) == Verdict(
-        VerdictCode.NODE_PRESSURE, Severity.NOTICE, ("One.", "Two.", "Three."), "Two.", more=1
+        VerdictCode.NODE_PRESSURE, Severity.NOTICE, ("Two.", "One.", "Three."), more=1
     )
 
 

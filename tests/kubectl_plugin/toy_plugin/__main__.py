@@ -27,5 +27,7 @@ if __name__ == "__main__":
     from kubectl_plugin.start import main
     from kubectl_plugin.views.scheduling.scheduler_plugins import PLUGIN_PHRASES, PluginPhrases
 
-    PLUGIN_PHRASES["LicensedNodes"] = PluginPhrases("has no licence", "have no licence", {"NoLicence": _words})
+    PLUGIN_PHRASES["LicensedNodes"] = PluginPhrases(
+        "licence", "has no licence", "have no licence", {"NoLicence": _words}
+    )
     sys.exit(main())
