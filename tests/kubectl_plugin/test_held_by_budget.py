@@ -304,7 +304,7 @@ def test_outage_is_not_blamed_on_the_budget(of: str, tmp_path: Path) -> None:
             ("every pod is needed", "minavailable 1", "waiting does not help"),
         )
     page = first_lines(run(*BUDGET, "--snapshot", file))
-    broken = "n1 does not answer: pod mail-1. 1 of 3 pods is not made yet. Lets no pod be evicted now: 1 healthy of 2"
+    broken = "! n1 is silent: pod mail-1. 1 of 3 pods is not made yet. Lets no pod be evicted now: 1 healthy of 2"
     check_texts(page, (broken, "Way out: 2 more healthy pods"))
 
 
