@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from kubectl_plugin.render.page import Section, Table
+from kubectl_plugin.render.page import Row, Section, Table
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport
 from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.views.node.node_pressure import node_pressure_page
@@ -57,7 +57,7 @@ def _flat(ran: Ran) -> str:
 def test_node_by_any_of_its_names(words: list[str]) -> None:
     ran = run("node", *words, "--demo")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("node/node-a1\nIf memory runs out now, the kernel kills container recommend of")
+    assert ran.out.startswith("node/node-a1\n! Near an eviction: 1.9Gi (6%) until the first eviction (")
 
 
 NO_NODES: Final[Mapping[str, Any]] = {
@@ -117,15 +117,16 @@ def test_Q3_containers_near_own_limits_are_shown() -> None:
     page = node_pressure_page(replace(report, oom=(report.oom[0], *own)), now=None, wide=False)
     limits = next(part.lines for part in page.parts if isinstance(part, Section) and part.label == "Own limits")
     assert limits == (
-        "shop/web-0 c99: working set 990Mi, 99% of 1000Mi",
-        "shop/web-0 c97: working set 970Mi, 97% of 1000Mi",
-        "shop/web-0 c91: working set 910Mi, 91% of 1000Mi",
+        Row(("[#########-]", "990Mi of 1000Mi", "99%", "shop/web-0 c99")),
+        Row(("[#########-]", "970Mi of 1000Mi", "97%", "shop/web-0 c97")),
+        Row(("[#########-]", "910Mi of 1000Mi", "91%", "shop/web-0 c91")),
         "and 1 more (-o wide)",
-        (
-            "at its own limit the kernel drops a container's file cache first, and kills it if that is not enough, "
-            "even if the node has memory left"
-        ),
     )
+    rule = (
+        "at its own limit the kernel drops a container's file cache first, and kills it if that is not enough, "
+        "even if the node has memory left"
+    )
+    assert rule in said("node", "node-a1", "--demo", "-o", "wide")
 
 
 @pytest.mark.parametrize(
@@ -141,10 +142,11 @@ def test_measured_signal_heads_its_column(source: UsageSource, swap: int, headin
     report = msgspec.json.decode(run("node", "node-a1", "--demo", "-o", "json").out, type=NodePressureReport)
     order = report.oom[0]
     swapped = replace(order, places=tuple(replace(place, swap=swap) for place in order.places))
-    page = node_pressure_page(replace(report, usage_source=source, oom=(swapped,)), now=None, wide=False)
-    oom, eviction = [part for part in page.parts if isinstance(part, Table) and "order" in part.title]
-    assert oom.headings[2] == heading
-    assert "memory (working set over request" in eviction.title
+    for wide, column in ((False, 4), (True, 3)):
+        page = node_pressure_page(replace(report, usage_source=source, oom=(swapped,)), now=None, wide=wide)
+        oom, eviction, *_ = [part for part in page.parts if isinstance(part, Table) and "order" in part.title]
+        assert oom.headings[column] == heading
+        assert "memory (working set over request" in eviction.title
 
 
 def test_Q3_numbers_of_the_demo_add_up() -> None:
@@ -166,7 +168,9 @@ def test_Q6_no_eviction_order_without_usage(tmp_path: Path) -> None:
     text = _flat(_on(tmp_path, [_pod("web", "1Gi"), _pod("batch")], "node", "n1"))
     assert "Usage is unknown, so neither order is certain." in text
     assert "Kernel OOM order by oom_score_adj only: usage is unknown" in text
-    check_texts(text, "pods above their requests are evicted first, then by priority", "Eviction order for")
+    assert "Eviction order for" not in text
+    wide = _flat(_on(tmp_path, [_pod("web", "1Gi"), _pod("batch")], "node", "n1", "-o", "wide"))
+    check_texts(wide, "pods above their requests are evicted first, then by priority", "Eviction order for")
     assert "usage of n1 is unknown: not in snapshot" in text
 
 
@@ -192,7 +196,7 @@ def test_Q3_Q6_metrics_replace_usage_and_are_named(tmp_path: Path) -> None:
 def test_Q6_met_threshold_comes_first(tmp_path: Path) -> None:
     full = NEARLY_FULL
     ran = _on(tmp_path, [_pod("web", "1Gi"), _pod("batch"), full, _metrics("web", "2Gi")], "node", "n1")
-    assert ran.out.splitlines()[1].startswith("Under pressure: memory.available is 42Mi, below 100Mi: the kubelet")
+    assert ran.out.splitlines()[1].startswith("x Under pressure: memory.available is 42Mi, below 100Mi: the kubelet")
     # The metrics API lacks batch; the kubelet has its own measurements.
     assert "evicts default/web now, unless 1 pod without measurements is first." in _flat(ran)
     assert "not measured default/batch: place unknown" in _flat(ran)
@@ -214,7 +218,7 @@ def test_Q6_node_of_critical_pods_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["evict.json", "evict3.json"])
 def test_Q6_reason_compares_pods_that_are_shown(name: str) -> None:
     snapshot = ("--snapshot", str(FIELD / name))
-    node, pod = run("node", "n1", *snapshot), run("explain", "pod/lowunder", *snapshot, "-o", "wide")
+    node, pod = run("node", "n1", *snapshot, "-o", "wide"), run("explain", "pod/lowunder", *snapshot, "-o", "wide")
     assert "1000000 default/be, BestEffort: over its request" in " ".join(node.out.split())
     assert "1Gi under 4Gi, priority 10; after default/be (over its request)" in " ".join(pod.out.split())
 
@@ -353,13 +357,13 @@ SAID = "MemoryPressure: its kubelet evicts pods, or did in the last 5 min (evict
 
 @pytest.mark.parametrize("words", [("node", "n1"), ("explain", "node/n1")])
 def test_Q3_node_under_pressure_leads_without_usage(words: Sequence[str], tmp_path: Path) -> None:
-    assert _flat(_on(tmp_path, [_pod("web")], *words, node=SHORT)).startswith(f"node/n1 It has {SAID}")
+    assert _flat(_on(tmp_path, [_pod("web")], *words, node=SHORT)).startswith(f"node/n1 x It has {SAID}")
 
 
 def test_Q3_pod_on_a_node_under_pressure_without_usage(tmp_path: Path) -> None:
     page = _flat(_on(tmp_path, [_pod("web")], "explain", "pod/web", node=SHORT))
     assert (
-        "on n1 Running, readiness not reported. Services that select only ready pods send it no traffic. "
+        "on n1 ! Running, readiness not reported. Services that select only ready pods send it no traffic. "
         f"Its node n1 has {SAID} Pods above their requests are evicted first"
     ) in page
 

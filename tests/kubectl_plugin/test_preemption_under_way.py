@@ -50,7 +50,7 @@ def ask(tmp_path: Path, objects: Sequence[Mapping[str, Any]], *arguments: str) -
 def test_P5_wait_leads() -> None:
     ran = run("explain", f"pod/{FRAUD_SCORE}", "-n", "payments", "--demo")
     first = ran.out.splitlines()[1]
-    assert first == "Pending for 43 s: waits for embed-n6d8t to end, by 03:12:18 UTC."
+    assert first == "! Pending for 43 s: waits for embed-n6d8t to end, by 03:12:18 UTC."
     assert "ay out" not in ran.out
     assert "ays out" not in ran.out
 

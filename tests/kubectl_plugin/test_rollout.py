@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from kubectl_plugin.reports.verdict import Severity
 from tests.kubectl_plugin.answers import data
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_object, raw_pod, raw_workload
@@ -86,7 +87,7 @@ PARTITION = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
             {"replicas": 1},
             {"observedGeneration": 2, "replicas": 1, "conditions": [CONDITION]},
             1,
-            "1 of 1 runs. The controller cannot make or delete pods: FailedCreate: exceeded quota: q. ",
+            "The controller cannot make or delete pods: FailedCreate: exceeded quota: q. 1 of 1 runs. ",
             "PodsRefused",
             "trouble",
         ),
@@ -95,7 +96,7 @@ PARTITION = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
             {"replicas": 2},
             {**ROLLED, "conditions": [STALLED]},
             2,
-            "2 of 2 run, 1 of the old template. The rollout is stuck: ProgressDeadlineExceeded: timed out. ",
+            "The rollout is stuck: ProgressDeadlineExceeded: timed out. 2 of 2 run, 1 of the old template. ",
             "RolloutStuck",
             "trouble",
         ),
@@ -104,7 +105,7 @@ PARTITION = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
             {"replicas": 2, "paused": True},
             ROLLED,
             2,
-            "2 of 2 run, 1 of the old template. The rollout is paused: changes of the template are not rolled out. ",
+            "The rollout is paused: changes of the template are not rolled out. 2 of 2 run, 1 of the old template. ",
             "RolloutPaused",
             "notice",
         ),
@@ -113,7 +114,7 @@ PARTITION = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
             {"replicas": 2},
             {**ROLLED, "observedGeneration": 1},
             2,
-            "2 of 2 run. The controller has not acted on the newest spec yet: it has seen generation 1 of 2. ",
+            "The controller has not acted on the newest spec yet: it has seen generation 1 of 2. 2 of 2 run. ",
             "SpecNotObserved",
             "notice",
         ),
@@ -178,7 +179,7 @@ def test_messages_of_the_controller(
     explained: Explained, kind: str, spec: Json, status: Json, pods: int, said: str, code: str, severity: str
 ) -> None:
     lead, report = explained(kind, spec, status, pods)
-    assert lead.startswith(said)
+    assert lead.startswith(f"{Severity(severity).mark} {said}")
     assert report["verdict"]["text"].startswith(said)
     assert (report["verdict"]["code"], report["verdict"]["severity"]) == (code, severity)
 
@@ -193,20 +194,20 @@ COUNTED: Final[Mapping[str, Any]] = {
         "Deployment",
         {"replicas": 2},
         WAITS,
-        "0 of 2 ready, 2 run and are not ready, such as web-0",
+        "! 0 of 2 ready, 2 run and are not ready, such as web-0",
     ),
-    "the pod that is missing": ("StatefulSet", {"replicas": 3}, [FIRST, THIRD], "2 of 3 run, web-1 not made yet. Each"),
+    "the pod that is missing": ("StatefulSet", {"replicas": 3}, [FIRST, THIRD], "! 2 of 3 run, web-1 not made yet. Each"),
     "remaining evicted pods": (
         "Deployment",
         {"replicas": 1},
         [FIRST, *_pods(3, **EVICTED)[1:]],
-        "1 of 1 runs. 2 evicted pods are left. ",
+        "ok 1 of 1 runs. 2 evicted pods are left. ",
     ),
     "a terminating pod is not surplus": (
         "Deployment",
         {"replicas": 0},
         [{**FIRST, "metadata": FIRST["metadata"] | GOING}],
-        "No pod is wanted; 1 is terminating. ",
+        "ok No pod is wanted; 1 is terminating. ",
     ),
 }
 
@@ -218,7 +219,7 @@ def test_pods_that_are_counted(listed: Callable[..., str], kind: str, spec: Json
 
 def test_stateful_set_pod_waits_for_the_one_before_it(listed: Callable[..., str]) -> None:
     waits = _lead(listed([_workload("StatefulSet", {"replicas": 3}, {}, 0), FIRST, WAITS[1]], "sts/web"))
-    assert waits.startswith("1 of 3 ready, web-2 not made yet, 1 runs and is not ready: web-1")
+    assert waits.startswith("! 1 of 3 ready, web-2 not made yet, 1 runs and is not ready: web-1")
     assert " web-2 waits for web-1, which is not Ready. " in waits
     parallel = _workload("StatefulSet", {"replicas": 3, "podManagementPolicy": "Parallel"}, {}, 0)
     assert "waits for" not in _lead(listed([parallel, FIRST, WAITS[1]], "sts/web"))
@@ -249,7 +250,7 @@ def test_workload_with_most_missing_pods_comes_first(listed: Callable[..., str])
         broken = _pods(ready + 1, name, **UNREADY, containerStatuses=[waiting])[-1]
         items += [_workload("Deployment", {"replicas": ready + 1}, {}, 0, name), *_pods(ready, name), broken]
     page = listed(items, "deployments")
-    assert page.index("\nnone ") < page.index("\nalmost ")
+    assert page.index("\nx  none ") < page.index("\nx  almost ")
     assert "explain deployment/none" in page
 
 
@@ -280,12 +281,12 @@ def test_terminating_stateful_set_pods_are_not_old(listed: Callable[..., str]) -
     going = {**SECOND, "metadata": SECOND["metadata"] | GOING}
     # replicas counts both pods, updatedReplicas only the first.
     entry = _workload("StatefulSet", {"replicas": 2}, WRITTEN | REVISIONS | {"updatedReplicas": 1})
-    assert _lead(listed([entry, FIRST, going], "sts/web")).startswith("1 of 2 runs, 1 terminating: web-1")
+    assert _lead(listed([entry, FIRST, going], "sts/web")).startswith("ok 1 of 2 runs, 1 terminating: web-1")
 
 
-@pytest.mark.parametrize("ended", ["Complete", "Failed"])
-def test_job_that_has_ended_makes_no_new_pod(explained: Explained, ended: str) -> None:
+@pytest.mark.parametrize(("ended", "mark"), [("Complete", "ok"), ("Failed", "x")])
+def test_job_that_has_ended_makes_no_new_pod(explained: Explained, ended: str, mark: str) -> None:
     lead, _ = explained("Job", {"completions": 1}, {"conditions": [raw_condition(ended)]})
-    assert lead.startswith(ended)
+    assert lead.startswith(f"{mark} {ended}")
     assert "Each new pod" not in lead
     assert "Each new pod" in explained("Job", {"completions": 1}, {})[0]

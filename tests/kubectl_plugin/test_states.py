@@ -66,8 +66,8 @@ def test_T5_single_way_starts_at_its_own_beginning() -> None:
 @pytest.mark.parametrize(
     ("name", "first"),
     [
-        ("failed", 'Failed: container "app" ended with exit 3 (Error). Last end'),
-        ("nonode", "Its node gone has no Node object any more"),
+        ("failed", 'x Failed: container "app" ended with exit 3 (Error). Last end'),
+        ("nonode", "x Its node gone has no Node object any more"),
     ],
 )
 def test_state_leads_before_what_follows(name: str, first: str, states: str) -> None:
@@ -139,7 +139,8 @@ def test_one_is_one(tmp_path: Path) -> None:
     waits = raw_pod("waits", "default", uid="waits", status={"phase": "Pending"})
     source = ("--snapshot", write_cluster(tmp_path / "c.json", [node, there, waits]))
     page = said("explain", "pod/waits", *source)
-    check_texts(page, ("Of 1 node, 1 has as many pods as it may.", "free 1 pod on n1", "has 1 of 1 pod"))
+    check_texts(page, ("0 of 1 node fits.", "free 1 pod on n1", "1 [#] room n1 has 1 of 1 pod"), "Of 1 node")
+    check_texts(said("explain", "pod/waits", "-o", "wide", *source), "Of 1 node, 1 has as many pods as it may.")
     page = said("explain", "node/n1", *source)
     assert "It has 1 of 1 pod: no other fits here." in page
     assert "1 of 1 pod has no memory limit: it may use all memory." in page
