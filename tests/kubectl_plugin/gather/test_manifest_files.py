@@ -361,7 +361,7 @@ def test_scheduling_gates_come_first_online_and_offline(where: str) -> None:
     gates = [{"name": "example.com/a"}, {"name": "example.com/b"}]
     page = said("explain", "-f", "-", where, stdin=_pod(schedulingGates=gates))
     gated = 'scheduling gates "example.com/a" and "example.com/b" are removed (spec.schedulingGates).'
-    assert f"(from standard input) The scheduler does not look at it until {gated}" in page
+    assert f"(from standard input) ! The scheduler does not look at it until {gated}" in page
 
 
 _QUOTA: Final = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none}\nspec: {hard: {pods: 0}}\n"
