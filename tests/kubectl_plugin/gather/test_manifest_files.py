@@ -183,7 +183,7 @@ def test_lint_lists_errors_first(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert places == sorted(places)
     page = run("lint", "-f", "typo.yaml", "-f", "bad.yaml").out.splitlines()
-    assert re.match(r"\d+ errors, \d+ warnings? and \d+ notices? in ", page[1])
+    assert re.match(r"x \d+ errors, \d+ warnings? and \d+ notices? in ", page[0])
 
 
 _APPS: Final = (
