@@ -149,8 +149,8 @@ def wrong_words(wrong: int, all_words: str) -> str:
 
 
 def none_fit(nodes: int) -> str:
-    """``0 of 12 nodes fit``."""
-    return f"0 of {counted(nodes, 'node')} {'fits' if nodes == 1 else 'fit'}"
+    """``0 of 12 nodes fit``; without nodes, which may be unread, no count."""
+    return "no node fits" if not nodes else f"0 of {counted(nodes, 'node')} {'fits' if nodes == 1 else 'fit'}"
 
 
 def quoted(name: str) -> str:

@@ -234,7 +234,7 @@ def timeless(text: str) -> str:
     text = re.sub(r"\s+", " ", text)
     for pattern, word in (
         (r"(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d UTC", "TIME"),
-        (r"\b(\d+[smhd])+\b|\b\d+ s\b(?= after the last)", "AGE"),
+        (r"(?<=\bfor )\d+ (?:s|min|h|d)\b|\b\d+ (?:s|min|h|d)(?= ago\b)", "AGE"),
         (r"[0-9a-f]{8}-[0-9a-f-]{27}", "UID"),
         (r"resourceVersion \d+", "REVISION"),
     ):

@@ -90,13 +90,13 @@ def test_to_standard_output(demo: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert "kubectl" not in printed
 
 
-_NO_FILES = ("JSON", "wide", "name", "html", "jsonpath={.name}")
+_NO_FILES = ("JSON", "name", "html", "jsonpath={.name}")
 
 
 @pytest.mark.parametrize(
     ("command", "name"),
     [
-        *(("snapshot", name) for name in (*_NO_FILES, "json", "yaml", "markdown")),
+        *(("snapshot", name) for name in (*_NO_FILES, "wide", "json", "yaml", "markdown")),
         *(("report", name) for name in _NO_FILES),
     ],
 )

@@ -20,7 +20,7 @@ from kubectl_plugin.glossary.lookup import MAX_INPUT, MAX_TEXT, find, read, simi
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.steps import StepOutcome
 from kubectl_plugin.reports.verdict import VerdictCode
-from kubectl_plugin.views.workload_words import node_word
+from kubectl_plugin.views.workload_words import NODE_DOWN, node_word
 from podrules.api.model.pod import PodQOSClass
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.pod_state import PodState
@@ -135,7 +135,7 @@ TERMS = {
 
 def _column(heading: str, *words: str) -> set[str]:
     """The values of a column in a list of the demo."""
-    head, *rows = run(*words, "--demo").out.partition("\n\n")[0].splitlines()
+    head, *rows = run(*words, "--demo").out.split("\n\n")[1].splitlines()
     at = head.index(heading)
     return {re.split(" {2,}", row[at:])[0] for row in rows if not row.startswith(" ")}
 
@@ -146,7 +146,7 @@ _STATES: Final = sorted(
         *_column("STATUS", "explain", "nodes"),
         *_column("STATE", "node"),
         *(node_word(NodeReach("n1", reach, "")).capitalize() for reach in Reach if reach.quiet),
-        *(f"Node {node_word(NodeReach('n1', reach, ''))}" for reach in Reach if reach.quiet),
+        NODE_DOWN,
         *(condition.value for condition in NodeCondition),
         *("Evicting", "NotReady", "Unknown", "Ready,SchedulingDisabled"),
         *("Init:0/2", "Init:CrashLoopBackOff", "Init:ExitCode:1", "Init:Signal:9", "Signal:9", "Completed"),

@@ -45,7 +45,7 @@ def test_node_has_the_thresholds_of_the_file(tmp_path: Path) -> None:
     file = config(tmp_path, SOFT)
     assert thresholds(file) == [("memory.available", "200Mi", 0), ("memory.available", "800Mi", 90)]
     page = said("node", "n1", "--snapshot", EVICT, "--kubelet-config", file)
-    assert "(memory.available < 800Mi for 90s: from --kubelet-config)" in page
+    assert "(memory.available < 800Mi for 90 s: from --kubelet-config)" in page
     assert f"Kubelet configuration: {file}, for every node of this answer." in page
 
 

@@ -183,7 +183,7 @@ def test_lint_lists_errors_first(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert places == sorted(places)
     page = run("lint", "-f", "typo.yaml", "-f", "bad.yaml").out.splitlines()
-    assert re.match(r"\d+ errors, \d+ warnings? and \d+ notices? in ", page[1])
+    assert re.match(r"x \d+ errors, \d+ warnings? and \d+ notices? in ", page[0])
 
 
 _APPS: Final = (
@@ -361,7 +361,7 @@ def test_scheduling_gates_come_first_online_and_offline(where: str) -> None:
     gates = [{"name": "example.com/a"}, {"name": "example.com/b"}]
     page = said("explain", "-f", "-", where, stdin=_pod(schedulingGates=gates))
     gated = 'scheduling gates "example.com/a" and "example.com/b" are removed (spec.schedulingGates).'
-    assert f"(from standard input) The scheduler does not look at it until {gated}" in page
+    assert f"(from standard input) ! The scheduler does not look at it until {gated}" in page
 
 
 _QUOTA: Final = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none}\nspec: {hard: {pods: 0}}\n"

@@ -194,7 +194,7 @@ CLAIMS: Final[Cases] = {
         "finalizer kubernetes.io/pvc-protection keeps it until pod default/db-0 is gone.": cluster(
             bound(metadata={"deletionTimestamp": NOW, "finalizers": ["x"]}), volume(), user("db-0", "n1")
         ),
-        "Being deleted for 0s: finalizer x.io/copy keeps it.": cluster(
+        "Being deleted for 0 s: finalizer x.io/copy keeps it.": cluster(
             bound(metadata={"deletionTimestamp": NOW, "finalizers": KEPT})
         ),
         "keeps it until pod default/once is gone.": cluster(
@@ -203,13 +203,13 @@ CLAIMS: Final[Cases] = {
     },
     "ClaimUnbound": {
         'Claim "data" is unbound: disk.example.com has not created a volume of class "fast" yet. It keeps pod db-0 ... '
-        "Event ProvisioningFailed 0s ago: no quota left ... kubectl qos explain pod/db-0 -n default": cluster(
+        "Event ProvisioningFailed 0 s ago: no quota left ... kubectl qos explain pod/db-0 -n default": cluster(
             claim(), storage_class(mode="Immediate"), user("db-0"), event("ProvisioningFailed", "no quota left")
         ),
         'ebs.csi.aws.com has not created a volume of class "fast" yet for node n1.': cluster(
             claim(metadata={"annotations": DRIVER}), storage_class(provisioner="kubernetes.io/aws-ebs"), user("db-0")
         ),
-        "for node n1. It keeps pod a waiting. ProvisioningFailed 0s ago: no quota.": cluster(
+        "for node n1. It keeps pod a waiting. ProvisioningFailed 0 s ago: no quota.": cluster(
             claim(metadata={"annotations": CHOSEN}), storage_class(), user("a"), event("ProvisioningFailed", "no quota")
         ),
         'no PersistentVolume of class "fast" matches it, and no StorageClass has that name; "pv" (1Gi, '
@@ -457,8 +457,8 @@ def test_budget_that_is_not_counted_since_an_eviction(tmp_path: Path, has: str, 
 def test_pods_on_silent_node_are_not_called_running(tmp_path: Path) -> None:
     pods = [web(0), web(1, "n2"), ON_SILENT, user("db-1", "n3")]
     objects = cluster(SILENT, budget(minAvailable=1, status=counts(2, 1, 2)), bound(), volume("a"), *pods)
-    check_page(tmp_path, "pdb/web", objects, "web-0 n1 Running yes ... web-1 n2 Node silent (last: Running)")
-    check_page(tmp_path, "pvc/data", objects, "db-0 n2 Node silent (last: Running)")
+    check_page(tmp_path, "pdb/web", objects, "web-0 n1 Running yes ... web-1 n2 NodeDown (last: Running)")
+    check_page(tmp_path, "pvc/data", objects, "db-0 n2 NodeDown (last: Running)")
     check_page(tmp_path, "pvc/data", objects, "db-1 n3 Node gone (last: Running)")
 
 
