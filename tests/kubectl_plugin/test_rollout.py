@@ -196,7 +196,12 @@ COUNTED: Final[Mapping[str, Any]] = {
         WAITS,
         "! 0 of 2 ready, 2 run and are not ready, such as web-0",
     ),
-    "the pod that is missing": ("StatefulSet", {"replicas": 3}, [FIRST, THIRD], "! 2 of 3 run, web-1 not made yet. Each"),
+    "the pod that is missing": (
+        "StatefulSet",
+        {"replicas": 3},
+        [FIRST, THIRD],
+        "! 2 of 3 run, web-1 not made yet. Each",
+    ),
     "remaining evicted pods": (
         "Deployment",
         {"replicas": 1},
