@@ -188,6 +188,9 @@ class TargetTable:
             else qos("explain {}/{}", row.kind, row.name, namespace=row.namespace)
             for row in worst_few(sorted(there, key=lambda row: (-row.severity.urgency, row.rank)))
         ]
+        if any(row.stuck or row.state == PodState.UNREACHABLE.value for row in there):
+            # One node has made many rows.
+            next_commands = [qos("partitions"), *next_commands[:2]]
         return Page(
             title="",
             # A node's own row says what is unknown about it.
@@ -229,7 +232,8 @@ def _causes(wrong: Sequence[_Row]) -> Table:
     for row in wrong:
         groups.setdefault((row.severity, row.cause), []).append(row)
     rows = []
-    for (_, cause), pods in groups.items():
+    ordered = sorted(groups.items(), key=lambda group: (-group[0][0].urgency, -len(group[1])))
+    for (_, cause), pods in ordered:
         down = Counter(
             "unknown" if row.state == PodState.UNREACHABLE.value else row.cells[0]
             for row in pods
@@ -238,7 +242,7 @@ def _causes(wrong: Sequence[_Row]) -> Table:
         states = ", ".join(f"{count} {state}" for state, count in down.most_common())
         names = ", ".join(f"{row.namespace}/{row.name}" for row in pods)
         rows.append((str(len(pods)), cause, f"{states}: {names}" if states else names))
-    marks = tuple(severity for severity, _ in groups)
+    marks = tuple(severity for (severity, _), _ in ordered)
     return Table("", ("", "", ""), tuple(rows), right=frozenset({0}), one_line=True, marks=marks)
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from kubectl_plugin.render.command import Command, kubectl, qos, why
 from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.pod.pod_report import PodReport
+from kubectl_plugin.reports.verdict import VerdictCode
 from kubectl_plugin.views.caveats import unread_lines, versions_section
 from kubectl_plugin.views.node.node_words import pod_platform_section, reach_commands
 from kubectl_plugin.views.node.silent_node import quiet_node
@@ -37,7 +38,7 @@ from podrules.ending.attachment import WaitsFor
 from podrules.ending.died.of_pod import EndOf
 from podrules.node.reachability import NodeReach, Reach
 from podrules.pod.cgroup import ResourceConfig
-from podrules.pod.container_state import ContainerKind
+from podrules.pod.container_state import OOM_KILLED, ContainerKind
 from podrules.pod.memory_qos import MemoryQoS
 from podrules.pod.platform import Platform
 from podrules.pod.reading import UnreadInput
@@ -75,6 +76,8 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
         well = answers and health.ready is True and not health.troubles and not report.status.deletion_timestamp
         if well and not report.preemptors.found:
             next_commands = []
+        if judged.code is VerdictCode.NEAR_MEMORY_LIMIT:
+            next_commands.insert(0, why(OOM_KILLED, comment="what helps before the limit is reached"))
         next_commands.append(qos("explain pod/{}", report.name, namespace=report.namespace, options="-o wide"))
     said = judged.sentences if wide else tuple(without_counts(judged.sentences, report.placement))
     return Page(
