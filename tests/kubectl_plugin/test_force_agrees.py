@@ -90,7 +90,7 @@ def test_F2_ended_pod_is_deleted_only_with_confirm() -> None:
     looked = change(*words, given={})
     assert looked.code == 3
     assert looked.out.splitlines()[1:3] == [
-        "Safe: its processes have ended.",
+        "ok Safe: its processes have ended.",
         "Not deleted: to delete it without grace, add --confirm.",
     ]
     assert looked.out.splitlines()[-1].split() == ["kubectl", "qos", *words[:4], "--grace-period=0", "--confirm"]
@@ -101,7 +101,7 @@ def test_F2_ended_pod_is_deleted_only_with_confirm() -> None:
 def test_F2_preview_shows_that_a_finalizer_keeps_the_object() -> None:
     ran = run("delete", "pod/nightly-index-w5k9d", "-n", "batch", "--grace-period=0", "--demo")
     assert ran.out.splitlines()[1:4] == [
-        "Safe: its processes have ended.",
+        "ok Safe: its processes have ended.",
         "Not deleted: to delete it without grace, add --confirm; its finalizer keeps the",
         "object even then.",
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,9 +26,9 @@ def pending(cpu: str = "3", **spec: Any) -> Any:
     return found
 
 
-def explained(tmp_path: Path, *objects: Any) -> str:
+def explained(tmp_path: Path, *objects: Any, words: Sequence[str] = ()) -> str:
     file = write_cluster(tmp_path / "cluster.json", list(objects))
-    return said("explain", "pod/new-1", "-n", "shop", "--snapshot", file)
+    return said("explain", "pod/new-1", "-n", "shop", "--snapshot", file, *words)
 
 
 FULL: Final = (node("a"), node("b"), pod("keep-1", "a", "2"), pod("web-1", "b", "1"), pod("web-2", "b", "2"))
@@ -75,7 +76,11 @@ def test_node_sizes_are_commercial_sizes(asks: dict[str, int], words: str) -> No
 
 
 def test_pod_that_is_too_large_for_every_node(tmp_path: Path) -> None:
-    text = explained(tmp_path, node("a"), node("b"), pending("62"))
+    objects = [node("a"), node("b"), pending("62")]
+    text = explained(tmp_path, *objects)
+    assert "0 of 2 nodes fit. Way out: add a node with 64 free CPU." in text
+    assert "2 [##] cpu a " in text
+    text = explained(tmp_path, *objects, words=("-o", "wide"))
     assert "Of 2 nodes, 2 lack cpu. Way out: add a node with 64 free CPU." in text
 
 
@@ -90,7 +95,8 @@ def test_resource_that_no_node_offers_is_named(word: str, tmp_path: Path) -> Non
     nodes[0]["status"]["allocatable"][word] = "1"
     taken = pod("old-1", "a")
     taken["spec"]["containers"][0]["resources"]["requests"][word] = "1"
-    assert f"2 lack {word}." in explained(tmp_path, *nodes, taken, wants)
+    assert f"2 [##] {word} a " in explained(tmp_path, *nodes, taken, wants)
+    assert f"2 lack {word}." in explained(tmp_path, *nodes, taken, wants, words=("-o", "wide"))
 
 
 def volume(labels: Any = None, **more: Any) -> Any:

@@ -44,5 +44,6 @@ def test_plugin_filters_scores_explains_and_proposes(ask: Any) -> None:
     assert (group["plugin"], group["reasons"]) == ("LicensedNodes", ["node(s) had no licence"])
     assert group["nodes"] == [{"node": "bare", "facts": [{"type": "NoLicence", "licences": 0}], "also": []}]
     page = ask({"bare": 0}, "wide")
+    assert "1 [#] licence bare has 0 licences" in " ".join(ask({"bare": 0}, "table").split())
     assert "Of 1 node, 1 has no licence. Way out: label bare" in " ".join(page.split())
     assert "node(s) had no licence: bare has 0 licences" in " ".join(page.split())

@@ -33,8 +33,8 @@ def said(folder: Path, *words: str, items: list[Json]) -> str:
 
 @pytest.mark.parametrize("provisioner", ["disk.example.com", "kubernetes.io/no-provisioner"])
 def test_claim_without_a_volume_has_no_zone(tmp_path: Path, provisioner: str) -> None:
-    unbound = "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims."
-    scheduled = raw_condition("PodScheduled", "False", reason="Unschedulable", message=unbound)
+    message = "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+    scheduled = raw_condition("PodScheduled", "False", reason="Unschedulable", message=message)
     volume = {"name": "d", "persistentVolumeClaim": {"claimName": "logs"}}
     storage = {"resources": {"requests": {"storage": "3Gi"}}, "accessModes": ["ReadWriteOnce"]}
     slow = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadOnlyMany"], "storageClassName": "slow"}
@@ -62,7 +62,10 @@ def test_claim_without_a_volume_has_no_zone(tmp_path: Path, provisioner: str) ->
     ]
     text = said(tmp_path, "explain", "pod/sink-0", "-n", NAMESPACE, items=items)
     check_texts(text, (), ("zone", "said otherwise"))
-    check_texts(text, ('"logs" is unbound', "VolumeBinding pod has unbound immediate PersistentVolumeClaims"))
+    unbound = "pod has unbound immediate PersistentVolumeClaims"
+    check_texts(text, ('"logs" is unbound', f"2 [##] volume {unbound}"))
+    wide = said(tmp_path, "explain", "pod/sink-0", "-n", NAMESPACE, "-o", "wide", items=items)
+    assert f"2 [##] VolumeBinding {unbound}" in wide
 
 
 def test_capture_reads_the_events_of_many_pods_once(monkeypatch: pytest.MonkeyPatch) -> None:
