@@ -160,7 +160,7 @@ def test_kubelet_message_explains_unready_node(message: str, tmp_path: Path) -> 
     assert f"Its kubelet says: {message}." in said(tmp_path, objects, "explain", f"node/{NODE}")
     assert f"The kubelet says: {message}." in said(tmp_path, objects, "report", "-A")
     report = said(tmp_path, [edge(unready, name=name) for name in ("a1", "a2")], "report", "-A")
-    check_texts(report, ("2 nodes are not Ready.", f"The kubelet says: {message}."))
+    check_texts(report, ("x 2 nodes are not Ready No pod", f"The kubelet says: {message}."))
 
 
 @pytest.mark.parametrize("status", ["Unknown", "True"])

@@ -203,7 +203,7 @@ def test_node_and_report_show_that_it_ran_out_of_memory() -> None:
     assert printed["verdict"]["code"] == "NodeOOMKill"
     assert printed["verdict"]["severity"] == "trouble"
     found = first_lines(JAVA, "report", "-A", whole=True)
-    assert "worker-1 ran out of memory within the last hour." in found
+    assert "x worker-1 ran out of memory within the last hour The kernel" in found
     assert "The kernel killed java on worker-1 (SystemOOM)." in found
 
 
