@@ -115,7 +115,7 @@ def test_Q3_Q6_words_of_a_node_and_of_its_pod(node: Qos, qos: Qos, name: str, na
     text = node.text(f"node/{name}")
     assert f"the kernel kills container app of {namespace}/burstable first" in text
     assert re.search(
-        r"(Headroom|Near an eviction): 700Mi \(\d+%\) until the first eviction "
+        r"Near an eviction: 700Mi \(\d+%\) until the first eviction "
         r"\(memory\.available < 300Mi: the kubelet's own configuration\)",
         text,
     )
