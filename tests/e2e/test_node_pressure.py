@@ -280,6 +280,6 @@ def test_silent_node_is_not_asked(control_plane: ControlPlane, node: Qos, name: 
     silent = [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]
     control_plane.api.patch(stored, {"status": {"conditions": silent}}, subresource="status")
     text = node.text(name)
-    assert text.startswith(f"node/{name} {name} is silent: its pods may or may not run, and nothing stops them")
+    assert text.startswith(f"node/{name} x {name} is silent: its pods may or may not run, and nothing stops them")
     assert "the node is not ready, so its kubelet was not asked" in text
     assert kubelet.asked == []
