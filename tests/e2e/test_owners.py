@@ -191,8 +191,8 @@ def test_cron_job_without_pods(space: Space) -> None:
     assert answer["template"]["qos"]["qosClass"] == "Burstable"
     assert answer["pods"] is None
     assert space.text("cronjob/nightly").startswith(
-        f"cronjob/nightly in namespace {space.name} ! Suspended: it makes no Jobs; it has made no Job yet, no Job runs. "
-        "Each new pod: Burstable: "
+        f"cronjob/nightly in namespace {space.name} ! Suspended: it makes no Jobs; it has made no Job yet, "
+        "no Job runs. Each new pod: Burstable: "
     )
 
 
