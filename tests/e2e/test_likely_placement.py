@@ -53,7 +53,9 @@ def test_pending_pod_shows_scheduler_message_and_cause(space: Space) -> None:
     assert said.startswith(placement["message"])
     assert placement["told"]["agrees"] is True
     assert "Pending for" in text
-    assert f"no node fits. Of 2 nodes, 1 lacks cpu and 1 has taint {TAINT['key']} that it does not tolerate." in text
+    assert (
+        f"0 of 2 nodes fit. Of 2 nodes, 1 lacks cpu and 1 has taint {TAINT['key']} that it does not tolerate." in text
+    )
     assert f"{small} lacks 1 cpu: 1 of 1 free, asks 2" in text
     assert f"kube-scheduler said the same: {flat(said)}" in text
 

@@ -115,11 +115,11 @@ def test_Q3_Q6_words_of_a_node_and_of_its_pod(node: Qos, qos: Qos, name: str, na
     text = node.text(f"node/{name}")
     assert f"the kernel kills container app of {namespace}/burstable first" in text
     assert re.search(
-        r"Headroom: 700Mi \(\d+% of the capacity\) until the first eviction "
+        r"Near an eviction: 700Mi \(\d+%\) until the first eviction "
         r"\(memory\.available < 300Mi: the kubelet's own configuration\)",
         text,
     )
-    assert "Measured by the kubelet (stats/summary)" in text
+    assert "Measured by the kubelet (stats/summary)" in node.text(f"node/{name}", "-o", "wide")
     place = qos.text("pod/best-effort", "-n", namespace, "-o", "wide")
     assert f"2nd of 3 containers that the kernel kills if {name} runs out: app, 1012 = 12 + 1000" in place
     assert "2nd of 3 pods that the kubelet evicts for memory: 100Mi, no request" in place
@@ -280,6 +280,6 @@ def test_silent_node_is_not_asked(control_plane: ControlPlane, node: Qos, name: 
     silent = [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]
     control_plane.api.patch(stored, {"status": {"conditions": silent}}, subresource="status")
     text = node.text(name)
-    assert text.startswith(f"node/{name} {name} is silent: its pods may or may not run, and nothing stops them")
+    assert text.startswith(f"node/{name} x {name} is silent: its pods may or may not run, and nothing stops them")
     assert "the node is not ready, so its kubelet was not asked" in text
     assert kubelet.asked == []

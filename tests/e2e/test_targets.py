@@ -80,13 +80,14 @@ def test_several_pages_stand_apart(qos: Qos, pods: str) -> None:
 
     first, second = ran.out.split(f"\n\npod/api in namespace {pods}\n")
     assert first.startswith(f"pod/web in namespace {pods}\n")
-    assert second.startswith("Pending for ")
+    assert second.startswith("! Pending for ")
 
 
 def test_several_are_a_line_each(qos: Qos, pods: str) -> None:
     ran = qos("pod", "web", "api", "-n", pods)
 
-    head, *rows = [line.split() for line in ran.out.split("\n\n")[0].splitlines() if not line.startswith(" ")]
+    headings, *lines = ran.out.split("\n\n")[1].splitlines()
+    head, rows = headings.split(), [line[3:].split() for line in lines if not line.startswith(" ")]
     assert (ran.code, ran.err, head[:2]) == (0, "", ["NAME", "STATUS"])
     assert [row[:2] for row in rows] == [["web", "Pending"], ["api", "Pending"]]
     assert "Total 2 pods: 2 pending -o wide: a page each" in flat(ran.out)
@@ -96,7 +97,7 @@ def test_one_of_two_is_missing(qos: Qos, pods: str) -> None:
     table = qos("pod/web", "pod/wep", "-n", pods)
     pages = qos("pod/web", "pod/wep", "-n", pods, "-o", "wide")
 
-    assert table.out.splitlines()[1].split()[:2] == ["web", "Pending"]
+    assert table.out.split("\n\n")[1].splitlines()[1].split()[1:3] == ["web", "Pending"]
     assert "Total 1 pod: 1 pending" in flat(table.out)
     assert pages.out.startswith(f"pod/web in namespace {pods}\n")
     for ran in (table, pages):

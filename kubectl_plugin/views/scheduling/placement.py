@@ -110,6 +110,10 @@ def placement_parts(report: PodReport, *, now: datetime | None, wide: bool) -> I
     placement = report.placement
     if placement is None or (placement.outcome is PlacementOutcome.HELD and report.status and report.status.gates):
         return  # The verdict names the gates already.
+    rejected = [_rejected_table(placement, wide=wide)] if placement.rejected else []
+    # The first screen of the default page has the reasons, because its verdict does not count them.
+    reasons_first = placement.outcome is PlacementOutcome.UNSCHEDULABLE and not wide
+    yield from rejected if reasons_first else ()
     yield Section(_LABEL, tuple(_lines(report, placement, now, wide=wide)))
     if placement.scores:
         title = (
@@ -125,8 +129,7 @@ def placement_parts(report: PodReport, *, now: datetime | None, wide: bool) -> I
         yield Table(title, ("score", "node", "by plugin"), tuple(rows), right=frozenset({0}))
         if wide:
             yield from score_tables(placement.scores, placement.normalized)
-    if placement.rejected:
-        yield _rejected_table(placement, wide=wide)
+    yield from () if reasons_first else rejected
     if placement.spread and wide:
         yield spread_table(placement.spread)
 

@@ -105,7 +105,7 @@ ANSWERS: Final = {
     "delete where it answers": ("delete", "pod/db-0", "-n", "shop", "--grace-period=0"),
     "drain": ("place", "--drain", "node/node-a1"),
 }
-SILENT_ANSWERS: Final = {"drain", "fence", "unfence"}
+SILENT_ANSWERS: Final = {"fence", "unfence"}
 """Their suggestions would change the cluster, and these sources have none."""
 
 

@@ -241,7 +241,7 @@ BY_CODE: Final[dict[VerdictCode, Asked]] = {
     C.END_CERTAIN: demo("died", "-n", "shop", "pod/db-1"),
     C.END_LIKELY: demo("died", "-n", "shop", "pod/image-resizer-t7fpjd79c-t6pxj"),
     C.END_SEVERAL: on([node(), pod(containers=[SIGKILLED])], "died", "pod/web", "-n", "shop"),
-    C.END_UNKNOWN: demo("died", "-n", "shop", "pod/missing"),
+    C.END_UNKNOWN: in_list([node(), pod()], "died", "-n", "shop", "pod/missing"),
     C.NOTHING_ENDED: demo("died", "-n", "shop", "pod/db-0"),
     C.ALL_NODES_ANSWER: of("partitions", "--snapshot", f"{CASES}/s3c.json"),
     C.NODES_LOST: demo("partitions"),
