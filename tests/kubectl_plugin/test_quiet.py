@@ -169,7 +169,7 @@ def test_F5_partitions_and_report_show_pods_of_deleted_nodes(tmp_path: Path) -> 
     )
     page = tmp_path / "page.html"
     assert run("report", "-o", str(page), "--snapshot", snapshot).code == 0
-    check_texts(page.read_text(), ("a is gone: there is no Node object.", "node is silent"))
+    check_texts(page.read_text(), ("a is gone: there is no Node object.", "node silent"))
 
 
 def test_F5_returned_node_is_not_down(tmp_path: Path) -> None:
