@@ -97,7 +97,7 @@ def _cluster(
         owner: The owner of the pods.
         created: The creation time of the waiting pod.
         old: Whether ``db-old`` is still on mute-1.
-        silent: Whether mute-1 does not answer, or is left out of the file.
+        silent: Whether mute-1 is silent, or is left out of the file.
         in_use: Whether its status has the volume in volumesInUse.
         attachment: The VolumeAttachment without its node and volume; None: the file has none.
         more: Further objects.
@@ -164,7 +164,7 @@ def test_in_tree_disk_is_attached_by_its_csi_driver(source: str, attachment: Jso
     ran = run(*EXPLAIN, file)
     # The CSIDriver shows whether a CSI driver attaches; the file has none.
     assert ran.code == (0 if attachment is not None and source != "CSI" else 11)
-    forced = f"Detach: mute-1 does not answer: detached by force 6 min after the pod object is gone. {FENCE_IT}"
+    forced = f"Detach: mute-1 is silent: detached by force 6 min after the pod object is gone. {FENCE_IT}"
     check_texts(_flat(ran), (forced, FENCE), "Recreate")
     listed = "1 pod elsewhere waits for a volume still attached to it.", "volumes 1 detached by force 6 min after"
     check_texts(said("partitions", "--snapshot", file), listed)
@@ -189,7 +189,7 @@ def test_fence_does_not_help_a_failed_detach(tmp_path: Path) -> None:
     for command in (("partitions",), ("fence", "node/mute-1")):
         check_texts(said(*command, "--snapshot", file), (refused, slow), ("by force", "detaches 1 volume"))
     assert "kubectl qos fence" not in said("partitions", "--snapshot", file)
-    held = "its driver has to detach it at mute-1, which does not answer, since 11:40:00 UTC; it says: rpc"
+    held = "its driver has to detach it at mute-1, which is silent, since 11:40:00 UTC; it says: rpc"
     check_texts(said(*EXPLAIN, file), held, "kubectl qos fence")
     cluster = json.loads(Path(file).read_text())
     [taints] = [item["spec"]["taints"] for item in cluster["items"] if item["metadata"]["name"] == "mute-1"]

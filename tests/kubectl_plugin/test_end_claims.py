@@ -419,7 +419,7 @@ CASES: Final[Mapping[str, Case]] = {
     ),
     "a deleted pod has time": Case([EDGE, running_late(10), UNKILLED], "event FailedKillPod", LATE_KILL),
     **{
-        f"its node does not answer, {ends}": Case(
+        f"its node is silent, {ends}": Case(
             [edge(raw_condition("Ready", "Unknown")), running_late(ends)], (), "It has not ended"
         )
         for ends in (-2370, 10)

@@ -214,8 +214,8 @@ _OWN: Final = {
     "kubectl_plugin/cli.py": {"escape(why)"},
     "kubectl_plugin/render/command.py": {"text", "options"},
     "kubectl_plugin/views/pod/health_words.py": {"before"},
-    "kubectl_plugin/views/scheduling/budget_words.py": {"pods", "rest"},
-    "kubectl_plugin/views/scheduling/plan.py": {"listed(flags)", "of_a_node"},
+    "kubectl_plugin/views/scheduling/budget_words.py": {"counted(fails, 'pod')", "rest"},
+    "kubectl_plugin/views/scheduling/plan.py": {"listed(flags)", "' {}' * len(names)"},
     "kubectl_plugin/views/caveats.py": {"row"},
     "cluster_io/errors.py": {"kind.plural"},
     "cluster_io/live/transport.py": {
