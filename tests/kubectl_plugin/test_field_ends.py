@@ -434,7 +434,7 @@ def test_deployment_scale_down_without_event_is_likely(tmp_path: Path) -> None:
 
 
 def test_older_scheduler_messages_are_equivalent() -> None:
-    said = first_lines("c29.json", "explain", "pod/web", "-n", "default")
+    said = first_lines("c29.json", "explain", "pod/web", "-n", "default", whole=True)
     check_texts(said, "kube-scheduler said the same", "otherwise")
 
 
