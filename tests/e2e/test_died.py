@@ -400,7 +400,7 @@ def test_without_nodes(died: InProcess, deaths: Deaths, control_plane: ControlPl
         ("pod/preempted-held", 0),
         ("pod/preempted-gone", 0),
         ("pod/evicted-gone", 11),
-        ("pod/never-was", 12),
+        ("pod/never-was", 3),
         ("deployment/never-was", 3),
         ("node/never-was", 3),
     ],
@@ -416,7 +416,7 @@ def test_exit_code(deaths: Deaths, died: InProcess, target: str, code: int) -> N
     ("targets", "code"),
     [
         (("pod/alive", "pod/evicted-gone"), 11),
-        (("pod/evicted-gone", "pod/never-was"), 12),
+        (("pod/evicted-gone", "pod/never-was"), 3),
         (("pod/evicted-gone", "deployment/never-was"), 3),
     ],
 )
