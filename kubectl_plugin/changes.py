@@ -269,7 +269,7 @@ def look_up(kind: Kind[K], words: Sequence[str], source: Source, streams: Stream
     try:
         return source.get(kind, name, source.namespace if kind.namespaced else None)
     except NotFound as error:
-        suggest_namespace(ObjectQuery(kind, name), error, source)
+        suggest_namespace(ObjectQuery(kind, name), error, source, workloads=False)
         print_error(error, streams.err, target)
         return None
 

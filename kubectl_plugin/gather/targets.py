@@ -238,15 +238,17 @@ def _advice(asked: ObjectQuery, error: NotFound, source: Source) -> str:
     return error.advice if own or not asked.bare else _type_advice(asked.name)
 
 
-def suggest_namespace(asked: ObjectQuery, error: NotFound, source: Source, command: str = "explain") -> None:
+def suggest_namespace(
+    asked: ObjectQuery, error: NotFound, source: Source, command: str = "explain", *, workloads: bool = True
+) -> None:
     """Add to the error where an object of the name exists, if nothing else is wrong, and ``command`` for it.
 
-    The name of a pod may be a workload's, too.
+    The name of a pod may be a workload's, too; ``workloads``: look for those, which the command's role lets it read.
     """
     name, typeless = asked.name, _type_advice(asked.name)
     if not asked.kind.namespaced or not is_plain_name(name) or error.advice not in {"", error.meant, typeless}:
         return
-    kinds = [asked.kind, *(WORKLOADS if asked.kind is PODS else ())]
+    kinds = [asked.kind, *(WORKLOADS if asked.kind is PODS and workloads else ())]
     named = [(kind, one, one.metadata.namespace) for kind in kinds for one in _named(kind, name, source)]
     # A similar pod was probably meant rather than a workload elsewhere.
     similar = bool(error.advice) and error.advice == error.meant

@@ -167,7 +167,7 @@ def test_F2_own_grace_of_0_is_a_force_deletion(web: Deletions) -> None:
 def test_F2_pod_without_processes_needs_confirmation(web: Deletions) -> None:
     web.plane.api.create(unscheduled_pod(web.namespace))
     looked = web("--grace-period=0")
-    assert (looked.code, looked.out.splitlines()[1]) == (3, "Safe: it is on no node yet."), looked
+    assert (looked.code, looked.out.splitlines()[1]) == (3, "ok Safe: it is on no node yet."), looked
     assert "Not deleted: to delete it without grace, add --confirm." in looked.out
     assert web.uid()
     ran = web("--grace-period=0", "--confirm")

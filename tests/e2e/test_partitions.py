@@ -307,7 +307,7 @@ def test_F8_post_mortem_of_a_node_that_went_silent(plane: ControlPlane, kubelets
     kubelets["node-1"].recover()
     wait_for(lambda: ready(plane, "node-1") == "True", "node-1 is Ready")
     assert "It answers again" in flat(qos("partitions").out)
-    assert scene("unfence", 3, "unfence", "node/node-1").startswith("node/node-1 Not taken back")
+    assert scene("unfence", 3, "unfence", "node/node-1").startswith("node/node-1 ! Not taken back")
     assert OUT_OF_SERVICE in taints(plane, "node-1")
     scene("unfenced", 0, "unfence", "node/node-1", "--confirm")
     wait_for(lambda: not taints(plane, "node-1"), "node-1 has no taints")

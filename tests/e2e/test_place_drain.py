@@ -102,7 +102,10 @@ def _drain_that_fails(place: InProcess, control_plane: ControlPlane, namespace: 
         wait_for(lambda: api.get("v1", "Pod", "twice", namespace)["status"]["phase"] == "Running", "twice runs")
         page = " ".join(place("--drain", f"{FIRST},{SECOND}").out.split())
         ran = control_plane.kubectl("drain", FIRST, SECOND, "--force", "--timeout=120s", check=False)
-    assert "The drain fails: kubectl drain does not retry 1 pod that PodDisruptionBudgets hold; it" in page
+    assert (
+        f"x Drain of {FIRST} and {SECOND} fails: kubectl drain does not retry 1 pod that PodDisruptionBudgets hold"
+        in page
+    )
     assert "then continues with the next node." in page
     assert "This pod has more than one PodDisruptionBudget" in page
     assert (ran.returncode, f"node/{SECOND} drained" in ran.stdout, "global timeout" in ran.stderr) == (1, True, False)

@@ -45,13 +45,15 @@ def comes_to_an_end(answers: PodStated, truth: Truth) -> Iterator[str]:
 
 
 def has_one_verdict_in_data(answers: PodStated, _: Truth) -> Iterator[str]:
-    """The verdict as data equals the page's verdict, and its severity the page's colour."""
+    """The verdict as data equals the page's verdict, and its severity the page's mark and colour."""
     verdict = answers.explained.get("verdict", {})
     said = " ".join(escape(verdict.get("text", "")).split())
     if said != answers.explain.verdict:
         yield f"verdict: {said!r} as data, {answers.explain.verdict!r} on the page"
     if verdict.get("severity") != answers.explain.severity:
         yield f"verdict: {verdict.get('severity')} as data, {answers.explain.severity} on the page"
+    if answers.explain.mark != {"fine": "ok", "notice": "!", "trouble": "x"}.get(verdict.get("severity", "")):
+        yield f"verdict: {verdict.get('severity')} as data, {answers.explain.mark!r} on the page"
 
 
 def has_one_class(answers: PodStated, truth: Truth) -> Iterator[str]:

@@ -59,7 +59,17 @@ class Said(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """The sentences under the title, in one line."""
+        """The sentences under the title without their mark, in one line."""
+        return self._marked.removeprefix(self.mark).lstrip()
+
+    @property
+    def mark(self) -> str:
+        """``ok ! x``: the mark before the first sentence; empty without one."""
+        first = self._marked.partition(" ")[0]
+        return first if first in {"ok", "!", "x"} else ""
+
+    @property
+    def _marked(self) -> str:
         return " ".join(self.out.partition("\n\n")[0].partition("\n")[2].split())
 
 
