@@ -7,8 +7,9 @@ Only rows are kept, not reports, so that a large namespace needs little memory.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -55,7 +56,10 @@ _BESIDES: Final = "in trouble although all run"
 _UNKNOWN: Final = "with unknown pods"
 _STATES: Final = (_WELL, _SHORT, _BESIDES, "failed", "complete", "scheduled", "suspended", _UNKNOWN)
 _REFUSED: Final = "refused"
+_BEST_EFFORT: Final = "BestEffort: nothing is reserved for it"
 _ALL: Final = 1000
+_NAMED: Final = 8
+"""The most pods of a cause that are named."""
 _SHORT_LIST: Final = 12
 """The most rows of a list that hides nothing, so that it fits on a screen."""
 _DISPENSABLE: Final = ("PRIORITY", "OOM", "QOS")
@@ -119,14 +123,24 @@ class _Row(Struct, frozen=True):
     stuck: bool = False
     """True if the pod is terminating on a silent node."""
     over: bool = False
-    """True if a pod without other findings uses more memory than it requests, or is BestEffort."""
+    """True if a pod without other findings uses more memory than it requests."""
 
     @property
     def order(self) -> tuple[bool, int, tuple[int, int], str, str]:
         """The sort key: problems first, the worst before all; the rest by name, nodes by headroom."""
         if self.severity is Severity.FINE or (self.family is _PODS and not self.cells[-1]):
             return True, 0, self.rank if self.family is _NODES else (0, 0), self.namespace, self.name
-        return False, -self.severity.urgency, self.rank, self.namespace, self.name
+        return False, *self.urgency, self.namespace, self.name
+
+    @property
+    def urgency(self) -> tuple[int, tuple[int, int]]:
+        """The sort key of targets with problems, the worst first."""
+        return -self.severity.urgency, self.rank
+
+    @property
+    def silent(self) -> bool:
+        """Whether a silent node is the problem of the pod."""
+        return self.stuck or self.state == PodState.UNREACHABLE.value
 
 
 class TargetTable:
@@ -162,35 +176,35 @@ class TargetTable:
             self._rows.sort(key=lambda row: row.order)
         families = [family for family in _FAMILIES if any(row.family is family for row in self._rows)]
         wrong = [row for row in self._rows if not row.order[0]]
-        hides = by_trouble and not every and len(self._rows) > max(_SHORT_LIST, len(wrong))
-        shown = wrong if hides else self._rows
-        tables = [_causes(shown) if hides and family is _PODS else self._table(family, shown) for family in families]
+        folds = by_trouble and not every and len(self._rows) > _SHORT_LIST
+        shown = wrong if folds else self._rows
+        groups = _grouped(shown) if folds and families == [_PODS] else {}
+        tables = [_causes(groups)] if groups else [self._table(family, shown) for family in families]
         counts = [_counts(family, [row for row in self._rows if row.family is family]) for family in families]
-        if hides:
+        over = sum(row.over for row in self._rows) if by_trouble else 0
+        if folds:
             counts = [f"{len(self._rows) - len(wrong)} with nothing wrong (--all)"]
-        if by_trouble and (over := sum(row.over for row in self._rows)):
+            counts = [f"{counts[0]}, {over} of them over memory request"] if over else counts
+        elif over:
             # The same words as in the cluster report, which counts these pods as notices.
-            counts.append(
-                f"{over}{' of them' if hides else ' more' if wrong else ''} over memory request, or BestEffort"
-            )
+            counts.append(f"{over}{' more' if wrong else ''} over memory request")
         if self._asking:
             counts.append(f"usage was not read: use {' or '.join(sorted(self._asking))}")
-        if not hides:
+        if not folds:
             counts.append("-o wide: a page each")
         all_words = counted(len(self._rows), families[0].what if len(families) == 1 else "object")
-        headline = wrong_words(len(wrong), all_words)
+        headline = wrong_words(len(wrong), all_words, known=not self._lacks)
         worst = most_urgent(row.severity for row in self._rows)
         # The last screen of a long list does not show the rows of the worst targets.
-        there = [row for row in self._rows if row.family is not _MANIFESTS]
+        there = sorted((row for row in self._rows if row.family is not _MANIFESTS), key=lambda row: row.urgency)
         next_commands = [
-            qos("node {}", row.name)
+            qos("partitions")
+            if row.silent
+            else qos("node {}", row.name)
             if row.family is _NODES
             else qos("explain {}/{}", row.kind, row.name, namespace=row.namespace)
-            for row in worst_few(sorted(there, key=lambda row: (-row.severity.urgency, row.rank)))
+            for row in worst_few([pods[0] for pods in groups.values()] or there)
         ]
-        if any(row.stuck or row.state == PodState.UNREACHABLE.value for row in there):
-            # One node has made many rows.
-            next_commands = [qos("partitions"), *next_commands[:2]]
         return Page(
             title="",
             # A node's own row says what is unknown about it.
@@ -198,11 +212,11 @@ class TargetTable:
             severity=worst,
             parts=(
                 *tables,
-                Section("Hidden" if hides else "Total", tuple(counts)),
+                Section("Hidden" if folds else "Total", tuple(counts)),
                 self._notes.section(),
                 Section("Unknown", unread_lines(self._lacks)),
             ),
-            next_commands=tuple(next_commands),
+            next_commands=tuple(dict.fromkeys(next_commands)),
         )
 
     def _table(self, family: _Family, shown: Sequence[_Row]) -> Table:
@@ -226,23 +240,26 @@ class TargetTable:
         )
 
 
-def _causes(wrong: Sequence[_Row]) -> Table:
-    """A row for each cause: how many pods it has, and their names."""
+def _grouped(wrong: Sequence[_Row]) -> dict[tuple[Severity, str], list[_Row]]:
+    """The pods of each cause: the most urgent first, of equals the largest group."""
     groups: dict[tuple[Severity, str], list[_Row]] = {}
     for row in wrong:
         groups.setdefault((row.severity, row.cause), []).append(row)
+    return dict(sorted(groups.items(), key=lambda group: (-group[0][0].urgency, -len(group[1]))))
+
+
+def _causes(groups: Mapping[tuple[Severity, str], Sequence[_Row]]) -> Table:
+    """A row for each cause: how many pods it has, and their names."""
     rows = []
-    ordered = sorted(groups.items(), key=lambda group: (-group[0][0].urgency, -len(group[1])))
-    for (_, cause), pods in ordered:
-        down = Counter(
-            "unknown" if row.state == PodState.UNREACHABLE.value else row.cells[0]
-            for row in pods
-            if row.stuck or row.state == PodState.UNREACHABLE.value
-        )
+    for (_, cause), pods in groups.items():
+        down = Counter("unknown" if row.cells[0] == NODE_DOWN else row.cells[0] for row in pods if row.silent)
         states = ", ".join(f"{count} {state}" for state, count in down.most_common())
-        names = ", ".join(f"{row.namespace}/{row.name}" for row in pods)
-        rows.append((str(len(pods)), cause, f"{states}: {names}" if states else names))
-    marks = tuple(severity for (severity, _), _ in ordered)
+        # Naming one more pod is as short as counting it.
+        named = pods if len(pods) <= _NAMED + 1 else pods[:_NAMED]
+        names = ", ".join(f"{row.namespace}/{row.name}" for row in named)
+        more = f" and {len(pods) - len(named)} more" if len(named) < len(pods) else ""
+        rows.append((str(len(pods)), cause, f"{states}: {names}{more}" if states else f"{names}{more}"))
+    marks = tuple(severity for severity, _ in groups)
     return Table("", ("", "", ""), tuple(rows), right=frozenset({0}), one_line=True, marks=marks)
 
 
@@ -259,8 +276,8 @@ def _row(report: PodReport | NodeReport | WorkloadReport | RelatedReport, printe
         return _node(report, now)
     if isinstance(report, RelatedReport):
         said, kind = related_verdict(report, now), printed.partition("/")[0].partition(".")[0]
-        why = said.sentences[0].rstrip(".")
-        return _Row(_RELATED, report.namespace, kind, report.name, (said.code.value, why), said.severity, (0, 0), "")
+        why, state = said.sentences[0].rstrip("."), re.sub("^(Claim|Budget|Quota|Class)", "", said.code.value)
+        return _Row(_RELATED, report.namespace, kind, report.name, (state, why), said.severity, (0, 0), "")
     if isinstance(report, WorkloadReport):
         return _workload(report, printed.partition("/")[0].partition(".")[0], now)
     return _manifest(report, printed, now) if report.status is None else _pod(report, report.status, now)
@@ -276,12 +293,15 @@ def _pod(report: PodReport, status: PodStatusReport, now: datetime | None) -> _R
     more = said.sentences[1:]
     word, why = status.health.kubectl_status, said.detail
     if said.code in {VerdictCode.RUNNING, VerdictCode.SUCCEEDED}:
-        why = ""
+        best_effort = said.code is VerdictCode.RUNNING and report.qos.qos_class is PodQOSClass.BEST_EFFORT
+        why = _BEST_EFFORT if best_effort and said.severity is not Severity.FINE else ""
     elif state is PodState.PENDING and said.code is VerdictCode.UNSCHEDULABLE and more:
         why = f"{why} {more[0]}"
     elif state is PodState.FAILED and reason:
         why = f"{reason}: {why}"
     cause = RISK_WORDS[_RISKS[said.code]] if said.code in _RISKS else reason or word
+    if why is _BEST_EFFORT:
+        cause = "BestEffort"
     if said.code is VerdictCode.TERMINATING:
         cause = RISK_WORDS[PodRisk.KEPT] if report.ending.holders and not report.ending.processes else "Terminating"
     stuck = deleted and reach is not None and reach.reach.quiet and state is PodState.TERMINATING
@@ -296,8 +316,8 @@ def _pod(report: PodReport, status: PodStatusReport, now: datetime | None) -> _R
     # A DaemonSet has a pod on each node, so pods of other workloads come first.
     rank = (state.worse, int(any(owner.kind == "DaemonSet" for owner in report.owners)))
     cells = (word, str(status.health.restarts), node, *facts, why.rstrip("."))
-    over = state is PodState.READY and not cells[-1]
-    if over and report.qos.qos_class is not PodQOSClass.BEST_EFFORT:
+    over = False
+    if state is PodState.READY and not cells[-1]:
         orders = (one.eviction_of(Signal.MEMORY_AVAILABLE) for one in report.pressure)
         over = any(order is not None and order.place.exceeds_request for order in orders)
     return _Row(

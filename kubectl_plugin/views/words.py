@@ -42,6 +42,15 @@ def cpu(milli: int) -> str:
     return f"{milli / 1000:g}" if milli % 100 == 0 and milli > 1000 else f"{milli}m"
 
 
+def cpus(milli: Sequence[int]) -> list[str]:
+    """Thousandths of a cpu that stand side by side, in one unit: ``7800m`` and ``5990m``, ``8`` and ``1.5``."""
+    if len(milli) == 1:
+        return [cpu(milli[0])]
+    if any(one % 100 for one in milli):
+        return [f"{one}m" if one else "0" for one in milli]
+    return [f"{one / 1000:g}" for one in milli]
+
+
 def cores(milli: int) -> str:
     """The same for large amounts: ``81.6``, ``1,240``; below ten as in `cpu`."""
     return cpu(milli) if abs(milli) < 10_000 else f"{milli / 1000:,.1f}".removesuffix(".0")
@@ -58,10 +67,7 @@ def amounts(resource: str, texts: Sequence[str]) -> list[str]:
         return [memory(Quantity.parse(text).value) for text in texts]
     if resource != "cpu":
         return list(texts)
-    milli = [Quantity.parse(text).milli_value for text in texts]
-    if len(milli) > 1 and any(one % 100 for one in milli):
-        return [f"{one}m" if one else "0" for one in milli]
-    return [f"{one / 1000:g}" for one in milli] if len(milli) > 1 else [cpu(milli[0])]
+    return cpus([Quantity.parse(text).milli_value for text in texts])
 
 
 def resource_amount(resource: str, value: int, *, named: bool = True, enough: bool = False) -> str:
@@ -104,8 +110,10 @@ def amounts_apart(resource: str, free: int, asked: int) -> tuple[str, str, str]:
     lacks = resource_amount(resource, asked - free, named=False, enough=True)
     unit, tenths = lacks[-2:], "." in lacks
     if unit not in _UNITS:
-        in_words = cpu if resource == "cpu" else str
-        return lacks, in_words(max(free, 0)), in_words(asked)
+        if resource == "cpu":
+            lacks, there, wanted = cpus([asked - free, max(free, 0), asked])
+            return lacks, there, wanted
+        return lacks, str(max(free, 0)), str(asked)
     # In the unit of the node's page, the free amount is the same as there; in a finer unit the numbers add up.
     own = memory(max(free, 0))
     there = own if own.endswith(unit) else _in_unit(free, unit, up=False, tenths=tenths)
@@ -142,10 +150,11 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def wrong_words(wrong: int, all_words: str) -> str:
+def wrong_words(wrong: int, all_words: str, *, known: bool = True) -> str:
     """The headline of a list: ``24 of 126 pods have something wrong.``; ``all_words``: ``126 pods``."""
     has = "has" if wrong == 1 else "have"
-    return f"{wrong} of {all_words} {has} something wrong." if wrong else f"Nothing is wrong with {all_words}."
+    nothing = f"Nothing is {'' if known else 'known to be '}wrong with {all_words}."
+    return f"{wrong} of {all_words} {has} something wrong." if wrong else nothing
 
 
 def none_fit(nodes: int) -> str:

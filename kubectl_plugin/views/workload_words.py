@@ -173,7 +173,7 @@ def node_word(reach: NodeReach) -> str:
 
 def condition_word(condition: str) -> str:
     """The state of a node in a sentence: ``ready``, ``silent`` for NodeDown."""
-    return "silent" if condition == NODE_DOWN else condition.lower()
+    return {NODE_DOWN: "silent", "NotReady": "not ready"}.get(condition, condition.lower())
 
 
 def count_words(states: Sequence[PodState], *, stuck: int = 0) -> str:

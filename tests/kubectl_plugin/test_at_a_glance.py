@@ -69,6 +69,8 @@ def test_every_row_has_the_mark_of_its_object(page: str) -> None:
     text = shown(*PAGES[page].split(), "--demo", "--all", columns=200)
     rows = {rest.split()[0]: mark for mark, rest in marked(text)[1:]}
     assert rows == wanted
+    wrong = sum(mark != "ok" for mark in rows.values())
+    assert marked(text)[0][1].startswith(f"{wrong} of {len(rows)} " if wrong else "Nothing is wrong with ")
 
 
 @pytest.mark.parametrize("columns", [40, 80, 160])
@@ -81,7 +83,9 @@ def test_folded_list_names_each_pod_with_a_problem_once(columns: int) -> None:
     assert len(every) == of
     assert set(names) <= every
     assert set(names.values()) == {1}
-    assert len(names) == wrong == sum(int(count) for count in re.findall(r"^(?:x|!) +(\d+)  ", folded, re.MULTILINE))
+    unnamed = sum(int(count) for count in re.findall(r" and\s+(\d+)\s+more", folded))
+    counts = re.findall(r"^(?:x|!) +(\d+)  ", folded, re.MULTILINE)
+    assert len(names) + unnamed == wrong == sum(map(int, counts))
     assert f"{of - wrong} with nothing wrong (--all)" in " ".join(text.split())
     # In a pipe each pod has its row.
     piped = run(*PAGES["pods"].split(), "--demo").out

@@ -311,7 +311,7 @@ def summary_page(report: ClusterReport, *, wide: bool = False) -> Page:
         fine = [one for one in counts if one.severity is Severity.FINE]
         words = fine[0].words if len(fine) == 1 else ", ".join(f"{one.pods:,} {one.words}" for one in fine)
         if fine:
-            fact = f"{sum(one.pods for one in fine):,} of {counted(len(report.pods), 'pod')}: {words}"
+            fact = f"{sum(one.pods for one in fine)} of {counted(len(report.pods), 'pod')}: {words}"
             rows.append((Severity.FINE, fact, ""))
         title = "" if report.changes is None else "Findings, the worst first"
         tables.append(_judged(title, ("", ""), rows))
@@ -402,7 +402,8 @@ def _changed(report: ClusterReport) -> tuple[str, ...]:
 
 
 def _worst(report: ClusterReport) -> Severity:
-    return most_urgent(one.severity for one in findings(report))
+    lacking = Severity.NOTICE if report.lacks else Severity.FINE
+    return most_urgent((lacking, *(one.severity for one in findings(report))))
 
 
 def _unknown(report: ClusterReport) -> Iterator[Section]:

@@ -59,7 +59,7 @@ def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None,
     return Page(
         title=f"node/{report.name}",
         verdict=(*_verdict(report, fence_command, now), *assumed_words(report.lacks)),
-        severity=Severity.TROUBLE,
+        severity=fencing_verdict(report, now).severity,
         parts=tuple(parts),
         next_commands=tuple(_next_commands(report, fence_command)),
     )

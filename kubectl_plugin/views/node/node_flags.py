@@ -185,7 +185,8 @@ def _nearest(nodes: Sequence[NodeEntry]) -> str:
     """The headroom of each node, the nearest first."""
     levels = sorted(((node.nearest, node.name) for node in nodes if node.nearest), key=lambda one: one[0].percent)
     shown = [
-        f"{f'{name}: ' if len(levels) > 1 else ''}{memory(level.left)} ({level.percent}%) until {level.signal.value}"
+        f"{f'{name}: ' if len(levels) > 1 else ''}{memory(level.left)} ({level.percent}%) left until "
+        f"{level.signal.value} is met"
         for level, name in levels[:_MAX_NAMED]
     ]
     rest = len(levels) - len(shown)

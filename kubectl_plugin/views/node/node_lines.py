@@ -129,7 +129,7 @@ class NodeLines:
         wrong = sum(row.severity is not Severity.FINE for row in self._rows)
         return Page(
             title="",
-            verdict=(wrong_words(wrong, counted(len(self._rows), "node")),),
+            verdict=(wrong_words(wrong, counted(len(self._rows), "node"), known=not self._lacks and not unknown),),
             severity=most_urgent(row.severity for row in rows),
             parts=(table, total, self._notes.section(), Section("Unknown", unread_lines(self._lacks))),
             next_commands=tuple(qos("node {}", row.name) for row in worst_few(worst)),

@@ -92,15 +92,6 @@ def promise_parts(report: NodeReport, now: datetime | None, *, wide: bool) -> li
     return parts
 
 
-def full_section(report: NodeReport) -> Section:
-    """What the node has no room for; no lines if it has room."""
-    lines = [f"{report.pods} of {counted(report.max_pods, 'pod')}: no other fits"] if report.pods_full else []
-    full = [entry.name for entry in report.offered if entry.full]
-    if full and report.pods is not None:
-        lines.append(full_words(full))
-    return Section("No room", tuple(lines))
-
-
 def pods_on(name: str) -> Command:
     """The command that lists the pods of a node."""
     return qos("explain pods -A", name, options="--field-selector spec.nodeName={}")

@@ -14,7 +14,6 @@ from kubectl_plugin.reports.node.node_report import NodeUse
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
 from kubectl_plugin.views.caveats import assumed_words, unread_lines, versions_section
 from kubectl_plugin.views.node.node_page import (
-    full_section,
     node_findings,
     pods_on,
     promise_parts,
@@ -49,7 +48,7 @@ def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide
     summary = node_pressure_verdict(report, now)
     linux = report.platform is Platform.LINUX
     parts = [*_pressure_parts(report, wide=wide)] if linux else [node_platform_section(report.platform)]
-    parts += [*promise_parts(report.promised, now, wide=wide), full_section(report.promised)]
+    parts += promise_parts(report.promised, now, wide=wide)
     if report.ended:
         # Loaded only if something has ended.
         from kubectl_plugin.views.died.causes import by_cause

@@ -32,7 +32,7 @@ from kubectl_plugin.views.pod.volume_words import claim_command, moving_section,
 from kubectl_plugin.views.scheduling.budget_words import budget_section
 from kubectl_plugin.views.scheduling.placement import placement_parts, without_counts
 from kubectl_plugin.views.scheduling.preemption import preemptors_section
-from kubectl_plugin.views.words import amount, listed, memory, memory_qos_values
+from kubectl_plugin.views.words import amount, amounts, listed, memory, memory_qos_values
 from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME, PodQOSClass
 from podrules.ending.attachment import WaitsFor
 from podrules.ending.died.of_pod import EndOf
@@ -136,7 +136,7 @@ def _requests_section(report: PodReport) -> Section:
     allocatable = own.node_allocatable or {}
     node = report.status.node if report.status else None
     asked = [
-        f"{name} {amount(name, text)}" + (f" of {amount(name, allocatable[name])}" if name in allocatable else "")
+        f"{name} {' of '.join(amounts(name, [text, *([allocatable[name]] if name in allocatable else [])]))}"
         for name, text in own.requests.items()
     ]
     where = f" allocatable on {node.name}" if node and allocatable else ""

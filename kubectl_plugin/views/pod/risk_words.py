@@ -32,7 +32,7 @@ RISK_WORDS: Final = {
     PodRisk.PHASE_UNKNOWN: "phase Unknown",
     PodRisk.NOT_MODELLED: "waiting, not modelled",
     PodRisk.AWAITING_PREEMPTION: "waiting for preemption",
-    PodRisk.SCHEDULING_GATED: "held by a scheduling gate",
+    PodRisk.SCHEDULING_GATED: "has a scheduling gate",
     PodRisk.NOT_BOUND: "not yet bound",
     PodRisk.KEPT: "kept by a finalizer",
     PodRisk.TERMINATING: "being deleted, nothing worse",

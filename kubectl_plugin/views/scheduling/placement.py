@@ -237,7 +237,8 @@ def _rejected_table(placement: Placement, *, wide: bool) -> Table:
         reason = ", ".join(group.reasons)
         nearest = group.nodes[0] if group.nodes else None
         if nearest is not None:
-            words = fact_words(nearest) or rejection_words(group, one=True)
+            plain = "" if nearest.facts else rejection_words(group, one=True)
+            words = "; ".join(filter(None, (plain, fact_words(nearest))))
             silent = f"; {_silent_words(group.silent)}" if 0 < len(group.silent) < group.count else ""
             lead = f"{reason}: " if wide or group.plugin not in PLUGIN_PHRASES else ""
             reason = f"{lead}{nearest.node} {words}{silent}"

@@ -244,8 +244,8 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
     late = [entry for entry in report.unmoved if entry.reason == "Overdue"]
     if late:
         names = listed([f"{entry.pod.namespace}/{entry.pod.name}" for entry in late], most=_SHOWN_LATE)
-        lead = "Besides," if held or report.stuck_on else f"{drain} stops:"
-        yield f"{lead} {names} {'is' if len(late) == 1 else 'are'} being deleted and overdue."
+        lead = "" if held or report.stuck_on else f"{drain} stops: "
+        yield f"{lead}{names} {'is' if len(late) == 1 else 'are'} being deleted and overdue."
     lead = "It" if held or late or report.stuck_on else drain
     for name, finalizers in [*report.kept.items()][:_SHOWN_LATE]:
         yield f"{lead} does not end before {name} is gone: {holder_words(finalizers)}."
