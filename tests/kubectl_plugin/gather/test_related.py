@@ -459,7 +459,7 @@ def test_pods_on_silent_node_are_not_called_running(tmp_path: Path) -> None:
     objects = cluster(SILENT, budget(minAvailable=1, status=counts(2, 1, 2)), bound(), volume("a"), *pods)
     check_page(tmp_path, "pdb/web", objects, "web-0 n1 Running yes ... web-1 n2 NodeDown (last: Running)")
     check_page(tmp_path, "pvc/data", objects, "db-0 n2 NodeDown (last: Running)")
-    check_page(tmp_path, "pvc/data", objects, "db-1 n3 Node gone (last: Running)")
+    check_page(tmp_path, "pvc/data", objects, "db-1 n3 NodeDown (last: Running)")
 
 
 @pytest.mark.parametrize(("used", "has"), [("1", "requested: requests.cpu=1500m"), ("0", "by now there is room")])

@@ -248,7 +248,7 @@ def test_chosen_node_that_is_silent_is_shown(tmp_path: Path, nodes: int) -> None
     page = asked(tmp_path, objects, "explain", "pod/own")
     assert f"not yet bound: {nodes} of {nodes} node" in page
     assert f"m1, {which}, is silent: nothing starts there." in page
-    assert "to m1, which does not answer: nothing starts there" in asked(tmp_path, objects, "place", "pod/own")
+    assert "to m1, which is silent: nothing starts there" in asked(tmp_path, objects, "place", "pod/own")
 
 
 @pytest.mark.parametrize(
