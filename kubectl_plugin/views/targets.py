@@ -58,6 +58,7 @@ _STATES: Final = (_WELL, _SHORT, _BESIDES, "failed", "complete", "scheduled", "s
 _REFUSED: Final = "refused"
 _BEST_EFFORT: Final = "BestEffort: nothing is reserved for it"
 _ALL: Final = 1000
+_NEXT: Final = 3
 _NAMED: Final = 8
 """The most pods of a cause that are named."""
 _SHORT_LIST: Final = 12
@@ -197,13 +198,16 @@ class TargetTable:
         worst = most_urgent(row.severity for row in self._rows)
         # The last screen of a long list does not show the rows of the worst targets.
         there = sorted((row for row in self._rows if row.family is not _MANIFESTS), key=lambda row: row.urgency)
+        # One command is for all pods of silent nodes.
+        down, others = [row for row in there if row.silent][:1], [row for row in there if not row.silent]
+        shown_next = [*down, *worst_few([pods[0] for pods in groups.values() if not pods[0].silent] or others)]
         next_commands = [
             qos("partitions")
             if row.silent
             else qos("node {}", row.name)
             if row.family is _NODES
             else qos("explain {}/{}", row.kind, row.name, namespace=row.namespace)
-            for row in worst_few([pods[0] for pods in groups.values()] or there)
+            for row in shown_next[:_NEXT]
         ]
         return Page(
             title="",
@@ -216,7 +220,7 @@ class TargetTable:
                 self._notes.section(),
                 Section("Unknown", unread_lines(self._lacks)),
             ),
-            next_commands=tuple(dict.fromkeys(next_commands)),
+            next_commands=tuple(next_commands),
         )
 
     def _table(self, family: _Family, shown: Sequence[_Row]) -> Table:

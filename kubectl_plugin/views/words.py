@@ -110,10 +110,8 @@ def amounts_apart(resource: str, free: int, asked: int) -> tuple[str, str, str]:
     lacks = resource_amount(resource, asked - free, named=False, enough=True)
     unit, tenths = lacks[-2:], "." in lacks
     if unit not in _UNITS:
-        if resource == "cpu":
-            lacks, there, wanted = cpus([asked - free, max(free, 0), asked])
-            return lacks, there, wanted
-        return lacks, str(max(free, 0)), str(asked)
+        in_words = cpu if resource == "cpu" else str
+        return lacks, in_words(max(free, 0)), in_words(asked)
     # In the unit of the node's page, the free amount is the same as there; in a finer unit the numbers add up.
     own = memory(max(free, 0))
     there = own if own.endswith(unit) else _in_unit(free, unit, up=False, tenths=tenths)

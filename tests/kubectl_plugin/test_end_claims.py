@@ -65,7 +65,7 @@ LOW: Final = "The node was low on resource: memory. "
 def test_old_failure_is_not_in_the_last_hour(ended: Object, tmp_path: Path) -> None:
     assert "Nothing has ended in the last 60 min" in said(tmp_path, [EDGE, ended], "died", "-A")
     assert "Ended in the last hour" not in said(tmp_path, [EDGE, ended], "node", NODE)
-    assert "1 pod ended in the last 3 h" in said(tmp_path, [EDGE, ended], "died", "-A", "--since", "3h")
+    assert "1 pod ended or was deleted in the last 3 h" in said(tmp_path, [EDGE, ended], "died", "-A", "--since", "3h")
     assert "At 09:58:20 UTC (121 min ago)" in died(tmp_path, EDGE, ended)
 
 
@@ -131,7 +131,7 @@ def test_unstarted_containers_have_not_ended(tmp_path: Path) -> None:
     ]
     one = post_pod("crashed", status=statuses(exited(1, "Error", -100)))
     page = said(tmp_path, [EDGE, *waiting, one], "died", "-A")
-    summary = "x 1 pod ended in the last 60 min: likely its own process."
+    summary = "x 1 pod ended or was deleted in the last 60 min: likely its own process."
     check_texts(page, (summary, "Not counted: 3 pods with a container that never began."))
     counted, _, apart = page.partition("Never began WHEN")
     assert "crashed/app" in counted
@@ -145,7 +145,7 @@ def test_unstarted_containers_have_not_ended(tmp_path: Path) -> None:
 
 def test_failed_hook_ended_started_container(tmp_path: Path) -> None:
     page = said(tmp_path, [EDGE, waits("hook", "PostStartHookError")], "died", "-A")
-    check_texts(page, "x 1 pod ended", "Not counted")
+    check_texts(page, "x 1 pod ended or was deleted", "Not counted")
 
 
 CNI: Final = "container runtime network not ready: NetworkReady=false message:cni plugin not initialized"

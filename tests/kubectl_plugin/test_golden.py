@@ -78,7 +78,7 @@ def test_demo(command: str, name: str, words: list[str]) -> None:
     ran = run(command, "--demo", *words)
     assert (ran.code, ran.err) == (7 if name in PENDING else 0, "")
     # Commands to paste and names of cgroups are not wrapped.
-    unwrapped = () if command == "place" else ("kubectl ", "kubepods")
+    unwrapped = ("kubectl ", "kubepods")
     prose = [line for line in ran.out.splitlines() if not any(words in line for words in unwrapped)]
     assert max(map(len, prose)) <= 80 or name == "manifest-on-node"
     check(GOLDEN / f"{name}.txt", ran.out)

@@ -118,7 +118,9 @@ def test_F5_unready_node_is_named_beside_silent_node(
         _ready(objects, name).update(status="False", reason="KubeletNotReady")
     file = write_cluster(tmp_path / "nodes.json", objects)
     listed = said("partitions", "--snapshot", file)
-    assert listed.startswith(f"{len(unready) + 1} nodes x node-c3")
+    assert listed.startswith(
+        f"x {len(unready) + 1} nodes are silent, not Ready or out of service, the worst first: node-c3"
+    )
     assert [listed.index(page) for page in pages] == sorted(listed.index(page) for page in pages)
     check_texts(listed, (f"{pages[-1]} x {text}", f"kubectl qos node {unready[0]}"))
     verdict = data("partitions", "--snapshot", file)["verdict"]

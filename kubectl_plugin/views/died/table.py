@@ -174,7 +174,8 @@ def _sentences(groups: Sequence[_Group], within: str, more: int) -> Iterator[str
         return
     ends = [one for group in groups for one in group.ends]
     some = f", {len(groups[0].ends)} of them" if len(groups) > 1 else ""
-    yield f"{_pods(ends)} ended or were deleted{within}{some}: {groups[0].words}."
+    were = "was" if len(ends) == 1 else "were"
+    yield f"{_pods(ends)} ended or {were} deleted{within}{some}: {groups[0].words}."
     reports = [one.report for one in ends]
     unseen = [one for one in reports if one.node and (may_run_on(one) or (one.silent and _is_unknown(one)))]
     if unseen:

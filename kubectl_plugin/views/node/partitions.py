@@ -71,7 +71,7 @@ def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
     pages[-1] = replace(last, verdict=verdict, parts=parts)
     if len(pages) > 1:
         named = [*(node.reach.name for node in report.nodes), *(f"{name} (not Ready)" for name in report.not_ready)]
-        are = f"{len(named)} nodes are silent, not Ready or out of service"
+        are = f"{counted(len(named), 'node')} are silent, not Ready or out of service"
         worst = f"{are}, the worst first: {listed(named, most=_MAX_NAMED)}."
         pages.insert(0, Page("", (worst,), partitions_verdict(report).severity))
     return pages

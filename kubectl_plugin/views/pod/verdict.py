@@ -204,20 +204,17 @@ def _to_come(report: PodReport) -> Verdict:
         from kubectl_plugin.views.scheduling.daemon_words import stuck_words
 
         if stuck := tuple(stuck_words(report.daemon)):
-            return _notice(VerdictCode.UNSCHEDULABLE, _standing(report), *stuck)
+            return _notice(VerdictCode.UNSCHEDULABLE, *stuck, _standing(report))
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
         nowhere = " ".join(("No node fits now.", *_why_and_room(placement)))
-        # A claim that no node can use keeps the pod pending even if there is room.
-        first = placement.claims or placement.preempts
-        sentences = (nowhere, _standing(report)) if first else (_standing(report), nowhere)
-        return _notice(VerdictCode.UNSCHEDULABLE, *sentences)
+        return _notice(VerdictCode.UNSCHEDULABLE, nowhere, _standing(report))
     if placement is not None and placement.named is not None and placement.named.fate is not NamedFate.RUNS:
         return _trouble(_NAMED[placement.named.fate], *why_no_node(placement), _standing(report))
     if placement is not None and placement.outcome is PlacementOutcome.HELD:
         return _notice(VerdictCode.SCHEDULING_GATED, *why_no_node(placement), _standing(report))
     if placement is not None and placement.outcome is PlacementOutcome.NOT_MODELLED:
         reason = f"Its placement is not modelled: {placement.reason}."
-        return _notice(VerdictCode.PLACEMENT_NOT_MODELLED, _standing(report), reason)
+        return _notice(VerdictCode.PLACEMENT_NOT_MODELLED, reason, _standing(report))
     return _fine(VerdictCode.PLANNED, _standing(report))
 
 

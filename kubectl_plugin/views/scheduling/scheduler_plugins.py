@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from kubectl_plugin.views.words import amounts_apart, counted, listed, resource_amount
+from kubectl_plugin.views.words import amounts_apart, counted, cpus, listed, resource_amount
 from podrules.api.model.node import Taint
 from podrules.api.model.pod import PodReference
 from podrules.api.names import meant_label
+from podrules.pod.resources import CPU
 from podrules.scheduling.placement.outcome import RejectedGroup, RejectedNode
 
 if TYPE_CHECKING:
@@ -108,12 +109,16 @@ def _resource(fact: InsufficientResource) -> str:
     if fact.resource == "pods":
         pods = f"has {fact.used} of {counted(fact.allocatable, 'pod')}"
         return f"{pods}, {fact.nominated} of them {nominated}" if nominated else pods
-    whole = resource_amount(fact.resource, fact.allocatable, named=False)
-    lacks, free, asks = amounts_apart(fact.resource, fact.allocatable - fact.used, fact.requested)
-    part = resource_amount(fact.resource, fact.nominated, named=False)
+    left = fact.allocatable - fact.used
+    if fact.resource == CPU:
+        amounts = [fact.requested - left, max(left, 0), fact.requested, fact.allocatable, fact.nominated, fact.used]
+        lacks, free, asks, whole, part, promised = cpus(amounts)
+    else:
+        amounts = [fact.allocatable, fact.nominated, fact.used]
+        whole, part, promised = (resource_amount(fact.resource, one, named=False) for one in amounts)
+        lacks, free, asks = amounts_apart(fact.resource, left, fact.requested)
     here = f"{free} of {whole} free{f' besides {part} for {nominated}' if nominated else ''}"
     if fact.used > fact.allocatable:
-        promised = resource_amount(fact.resource, fact.used, named=False)
         here = f"{promised} of {whole} promised already{f', {part} of it for {nominated}' if nominated else ''}"
     return f"lacks {lacks} {fact.resource}: {here}, asks {asks}"
 

@@ -240,7 +240,7 @@ def test_explain_shows_the_same_end(tmp_path: Path) -> None:
 def test_node_and_the_report_count_them(tmp_path: Path) -> None:
     file = snapshot(tmp_path, crashed(), crashed("db"))
     assert died(file, "-o", "wide").out.count("\nProof") == 2
-    assert "2 pods ended in the last 60 min: its own process." in died(file).out
+    assert "2 pods ended or were deleted in the last 60 min: its own process." in died(file).out
     assert "2  its own process" in run("node", "n1", "--snapshot", file).out
     page = tmp_path / "r.html"
     assert run("report", "--all", "-o", str(page), "--snapshot", file).code == 0
@@ -250,8 +250,8 @@ def test_node_and_the_report_count_them(tmp_path: Path) -> None:
 
 
 _GROUPED = """\
-x 9 pods ended in the last 60 min, 5 of them: node-c3 silent, deleted by a
-taint.
+x 9 pods ended or were deleted in the last 60 min, 5 of them: node-c3 silent,
+deleted by a taint.
 
 x  5  node-c3 silent, deleted by a taint  3 min ago
      shop/checkout-mv9cgvs6p-g8h5k, shop/web-wkmm8tk5p-m7lqd,
@@ -378,7 +378,7 @@ def test_preempted_pod_and_crashed_successor_are_two_ends(tmp_path: Path) -> Non
     file = snapshot(tmp_path, *preempted)
     items = reported(file)["items"]
 
-    assert "2 pods ended" in (said := died(file).out)
+    assert "2 pods ended or were deleted" in (said := died(file).out)
     assert said.count("kubectl qos died") == 1
     assert [(one["name"], one["earlier"], one["end"]["container"]) for one in items] == [
         ("web", False, "app"),

@@ -111,8 +111,7 @@ def test_end_of_a_long_list_leads_to_its_first_rows() -> None:
     assert int(count) == len(rows)
     first, others = _marks(out)[: int(wrong)], _marks(out)[int(wrong) :]
     assert first == sorted(first, key=["x", "!"].index)
-    # BestEffort alone is a notice without a remark.
-    assert set(others) == {"ok", "!"}
+    assert set(others) == {"ok"}
 
 
 def test_every_pod_is_counted_once() -> None:

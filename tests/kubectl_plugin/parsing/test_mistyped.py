@@ -412,7 +412,7 @@ error: no node "nod-a1"
 {NODES}
 $ report -o foo.txt   # 2
 error: -o "foo.txt": neither a format nor the name of an HTML file
-Use one of table, json, yaml, markdown, or name the HTML file to write: -o cluster.html
+Use one of table, wide, json, yaml, markdown, or name the HTML file to write: -o cluster.html
 $ report -A -o /nope/x.html   # 1
 error: /nope/x.html: cannot be written: No such file or directory
 Make the folder first: mkdir -p /nope

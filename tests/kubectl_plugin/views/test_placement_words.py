@@ -44,18 +44,18 @@ FACTS: dict[Fact, str] = {
     InsufficientResource(
         "memory", 1024 * MI, 1536 * MI, 2048 * MI
     ): "lacks 512Mi memory: 512Mi of 2Gi free, asks 1024Mi",
-    InsufficientResource("cpu", 2500, 900, 1000): "lacks 2.4 cpu: 100m of 1 free, asks 2.5",
-    InsufficientResource("cpu", 1, 1200, 1000): "lacks 201m cpu: 1.2 of 1 promised already, asks 1m",
+    InsufficientResource("cpu", 2500, 900, 1000): "lacks 2.4 cpu: 0.1 of 1 free, asks 2.5",
+    InsufficientResource("cpu", 1, 1200, 1000): "lacks 201m cpu: 1200m of 1000m promised already, asks 1m",
     InsufficientResource("example.com/gpu", 2, 3, 4): "lacks 1 example.com/gpu: 1 of 4 free, asks 2",
     InsufficientResource("pods", 1, 110, 110): "has 110 of 110 pods",
     InsufficientResource("pods", 1, 110, 110, 1, (OTHER,)): (
         "has 110 of 110 pods, 1 of them the nominated pod shop/web-0"
     ),
     InsufficientResource("cpu", 1000, 1200, 1000, 500, (OTHER,)): (
-        "lacks 1.2 cpu: 1.2 of 1 promised already, 500m of it for the nominated pod shop/web-0, asks 1"
+        "lacks 1.2 cpu: 1.2 of 1 promised already, 0.5 of it for the nominated pod shop/web-0, asks 1"
     ),
     InsufficientResource("cpu", 1000, 700, 1000, 500, (OTHER, OTHER)): (
-        "lacks 700m cpu: 300m of 1 free besides 500m for the nominated pods shop/web-0 and shop/web-0, asks 1"
+        "lacks 0.7 cpu: 0.3 of 1 free besides 0.5 for the nominated pods shop/web-0 and shop/web-0, asks 1"
     ),
     TaintEffect("dedicated", "gpu", "NoSchedule"): "has dedicated=gpu:NoSchedule",
     TaintEffect("dedicated", "", "NoExecute"): "has dedicated:NoExecute",
