@@ -12,7 +12,7 @@ from typing import Final
 
 from kubectl_plugin.render.command import Prose, Target
 from kubectl_plugin.render.formats import Medium, PrintedAnswer
-from kubectl_plugin.render.page import Line, Page, Problem, Row, Section, Table
+from kubectl_plugin.render.page import Line, LinesAtFault, Page, Row, Section, Table
 from podrules.api.escape import escape
 
 _SPECIAL: Final = str.maketrans(
@@ -102,7 +102,7 @@ def _cells(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _problem(problem: Problem) -> Iterator[str]:
+def _problem(problem: LinesAtFault) -> Iterator[str]:
     for place in problem.places:
         yield f"**{_text(place.at)}** {_text(problem.name)}: {_text(place.about)}"
         yield _fenced((place.text,), "yaml")

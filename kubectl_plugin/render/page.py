@@ -43,7 +43,7 @@ class Table(Struct, frozen=True):
     """The mark before each row, if rows are judged; None: the row has none."""
 
 
-class Place(Struct, frozen=True):
+class LineAtFault(Struct, frozen=True):
     """A place in a file."""
 
     at: str
@@ -56,13 +56,13 @@ class Place(Struct, frozen=True):
     """The first is 1."""
 
 
-class Problem(Struct, frozen=True):
+class LinesAtFault(Struct, frozen=True):
     """What is wrong at places in files, as linters print it: each line of a file with a caret below the column."""
 
     severity: Severity
     name: str
     """Its level and its rule."""
-    places: tuple[Place, ...]
+    places: tuple[LineAtFault, ...]
     lines: tuple[str, ...]
     """What is wrong, and what to do."""
 
@@ -83,7 +83,7 @@ class Page(Struct, frozen=True):
     parts: tuple[Section | Table, ...] = ()
     """Without those that are empty."""
     next_commands: tuple[Command, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[LinesAtFault, ...] = ()
     """Shown before the parts."""
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.render.command import Prose, Target
 from kubectl_plugin.render.formats import Medium, PrintedAnswer
-from kubectl_plugin.render.page import Line, Page, Problem, Row, Section, Table
+from kubectl_plugin.render.page import Line, LinesAtFault, Page, Row, Section, Table
 from kubectl_plugin.render.width import DEFAULT_COLUMNS
 from kubectl_plugin.reports.verdict import Severity
 from podrules.api.escape import escape
@@ -113,7 +113,7 @@ def _section(section: Section, paint: _Painter, target: Target, width: int) -> l
     return [paint.bold(label) + first, *(" " * _LABEL + line if line else "" for line in rest)]
 
 
-def _problem(problem: Problem, paint: _Painter, width: int) -> list[str]:
+def _problem(problem: LinesAtFault, paint: _Painter, width: int) -> list[str]:
     lines: list[str] = []
     for place in problem.places:
         lines.append(f"{paint.bold(escape(place.at))} {paint.severity(problem.name, problem.severity)}")

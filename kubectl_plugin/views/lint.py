@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from kubectl_plugin.render.command import why
-from kubectl_plugin.render.page import Page, Place, Problem, Section
+from kubectl_plugin.render.page import LineAtFault, LinesAtFault, Page, Section
 from kubectl_plugin.reports.lint import LintFinding, LintReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.caveats import versions_section
@@ -86,7 +86,7 @@ def lint_verdict(report: LintReport, severity: Level) -> Verdict:
     return Verdict(code, urgency, tuple(sentences))
 
 
-def _problems(findings: Sequence[LintFinding], texts: Mapping[str, str], most: int | None) -> Iterator[Problem]:
+def _problems(findings: Sequence[LintFinding], texts: Mapping[str, str], most: int | None) -> Iterator[LinesAtFault]:
     """Each message of each rule once, with its places."""
     by_rule: dict[str, dict[str, list[LintFinding]]] = {}
     for finding in findings:
@@ -98,7 +98,7 @@ def _problems(findings: Sequence[LintFinding], texts: Mapping[str, str], most: i
             shown = found[:room]
             room, rest = None if room is None else room - len(shown), rest - len(shown)
             more = (f"and {counted(rest, 'more place')}; all: -o wide",) if room == 0 and rest else ()
-            yield Problem(
+            yield LinesAtFault(
                 severity=_SEVERITIES[found[0].level],
                 name=f"{found[0].level.value} {rule}",
                 places=tuple(_place(one, lines[one.object.file]) for one in shown),
@@ -108,9 +108,9 @@ def _problems(findings: Sequence[LintFinding], texts: Mapping[str, str], most: i
                 break
 
 
-def _place(finding: LintFinding, lines: Sequence[str]) -> Place:
+def _place(finding: LintFinding, lines: Sequence[str]) -> LineAtFault:
     entry = finding.object
-    return Place(
+    return LineAtFault(
         at=f"{entry.file}:{finding.line}:{finding.column}",
         about=f"{entry.kind}/{entry.name} {finding.field}",
         text=lines[finding.line - 1] if finding.line <= len(lines) else "",

@@ -184,7 +184,8 @@ class TargetTable:
         counts = [_counts(family, [row for row in self._rows if row.family is family]) for family in families]
         over = sum(row.over for row in self._rows) if by_trouble else 0
         if folds:
-            counts = [f"{len(self._rows) - len(wrong)} with nothing wrong (--all)"]
+            well = len(self._rows) - len(wrong)
+            counts = [f"{well} with nothing wrong (--all)" if well else "a row for each (--all)"]
             counts = [f"{counts[0]}, {over} of them over memory request"] if over else counts
         elif over:
             # The same words as in the cluster report, which counts these pods as notices.

@@ -320,7 +320,7 @@ def _waiting(report: PodReport, status: PodStatusReport, now: datetime | None) -
 
 
 def _terminating(report: PodReport, status: PodStatusReport, lead: str, now: datetime | None) -> Verdict:
-    why = (f"Why: {status.disruption}",) if status.disruption else ()
+    why = (f"Why: {in_units(status.disruption)}",) if status.disruption else ()
     if report.preempted is not None:
         why = (preempted_words(report.preempted, now),)
     if (quiet := quiet_node(report)) is not None:
@@ -370,7 +370,7 @@ def _ended(report: PodReport, status: PodStatusReport, now: datetime | None) -> 
         return _led(lead, _trouble(VerdictCode.PREEMPTED, f"{lead}: {preempted_words(report.preempted, now)}"))
     if status.disruption:
         code = VerdictCode.FAILED if status.phase == "Failed" else VerdictCode.DISRUPTED
-        return _led(lead, _trouble(code, f"{lead}: {status.disruption}"))
+        return _led(lead, _trouble(code, f"{lead}: {in_units(status.disruption)}"))
     return state_verdict(status.health, now)
 
 

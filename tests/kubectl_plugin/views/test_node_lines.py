@@ -104,7 +104,7 @@ def test_nodes_are_sorted_by_severity_then_headroom() -> None:
         assert percents == sorted(percents)
 
 
-def test_row_of_the_nearest_node_names_the_pod_that_is_evicted_first() -> None:
+def test_row_of_the_nearest_node_names_the_pod_evicted_first() -> None:
     rows = [row for row in _rows(run("node", "--demo").out) if row[2] != "unknown"]
     assert rows[0][:4] == ["node-a1", "Ready", "1.9Gi", "6%"]
     assert rows[0][5] == "shop/recommend-27tvm5xll-5mzzd"
