@@ -125,6 +125,26 @@ def test_counts_of_a_pending_pod_add_up() -> None:
     assert all(int(count) == len(cells) for count, cells in rows)
 
 
+def test_numbers_of_headlines_are_those_of_their_rows() -> None:
+    for page, pattern in (
+        ("nodes", r"x (\d+) of"),
+        ("partitions", r": (\d+) pods depend"),
+        ("report", r"x (\d+) find"),
+    ):
+        text = on_terminal(page)
+        number = re.findall(pattern, text)[0]
+        assert int(number) == len([mark for mark, _ in marked(text)[1:] if mark != "ok"]), page
+    report = on_terminal("report")
+    [(trouble, notice)] = re.findall(r"(\d+) trouble, (\d+) notice", report)
+    assert Counter(mark for mark, _ in marked(report)[1:]) == {"x": int(trouble), "!": int(notice), "ok": 1}
+    ends = on_terminal("ends")
+    [(all_of_them, most)] = re.findall(r"x (\d+) pods .*, (\d+) of them", ends)
+    counts = [int(rest.split()[0]) for _, rest in marked(ends)[1:]]
+    assert (sum(counts), counts[0]) == (int(all_of_them), int(most))
+    [(more, nodes)] = re.findall(r"^ok (\d+) more +-> (.*) \(-o wide\)$", on_terminal("drain"), re.MULTILINE)
+    assert int(more) == sum(int(one.split()[1]) for one in nodes.split(", "))
+
+
 @pytest.mark.parametrize(
     ("used", "whole", "mark", "drawn"),
     [
