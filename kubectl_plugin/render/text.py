@@ -161,19 +161,21 @@ def _fits(table: Table, width: int) -> bool:
 
 
 def _fitted(table: Table, width: int) -> Table:
-    """The table without the columns that leave no room for the last one."""
-    kept = list(range(len(table.headings)))
+    """The table without the columns that leave no room for the last one, and without empty ones that it can spare."""
+    empty = [name for name in table.dispensable if not any(row[table.headings.index(name)] for row in table.rows)]
+    kept = [column for column, name in enumerate(table.headings) if name not in empty]
     widths = _widths([table.headings, *table.rows])
 
     def room() -> int:
         return width - sum(widths[column] + len(_GAP) for column in kept[:-1])
 
     least = min(_MAX_LAST, widths[-1])
-    spared = sum(widths[table.headings.index(heading)] + len(_GAP) for heading in table.dispensable)
+    dispensable = [name for name in table.dispensable if name not in empty]
+    spared = sum(widths[table.headings.index(heading)] + len(_GAP) for heading in dispensable)
     if room() + spared < least:
         # There is no room: the last cells are printed below their rows in any case.
         least = -len(_GAP)
-    for names, needed in ((table.dispensable, least), (table.narrow, -len(_GAP))):
+    for names, needed in ((dispensable, least), (table.narrow, -len(_GAP))):
         for name in names:
             if room() < needed:
                 kept.remove(table.headings.index(name))
