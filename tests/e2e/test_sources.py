@@ -57,7 +57,8 @@ def test_manifest_is_explained_for_this_cluster(space: Space, tmp_path: Path) ->
     text = space.qos.text("-f", file, "-o", "wide")
 
     for page in (short, text):
-        assert page.startswith(f"Pod web in namespace {space.name} (from pod.yaml) ! Burstable: ")
+        assert page.startswith(f"Pod web in namespace {space.name} (from pod.yaml) ! Its placement is not modelled: ")
+        assert ' Burstable: container "app" ' in page
         assert "Force delete" not in page
     assert f"OOM score 500 on {small} and 995 on {large} Requests" in short
     assert "stored with spec.containers[0].resources.requests.cpu = 1" in text

@@ -24,7 +24,7 @@ def test_site_is_built_without_a_warning(tmp_path: Path) -> None:
     pages = sorted(path.relative_to(docs).with_suffix(".html") for path in docs.rglob("*.md"))
     assert all((tmp_path / "site" / page).is_file() for page in pages)
     index = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
-    assert '<span class="sgr31">x 24 of 126 pods have something wrong.</span>' in index
+    assert '<span class="sgr31">x 35 of 126 pods have something wrong.</span>' in index
     assert "\x1b" not in index
     assert "copybutton.js" in index
     assert "kubectl qos explain --timeline" in (tmp_path / "site" / "timeline.html").read_text(encoding="utf-8")
