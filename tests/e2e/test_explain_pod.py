@@ -52,7 +52,7 @@ CLASSES: Mapping[str, tuple[Mapping[str, Any], Sequence[str]]] = {
         (
             "QoS class Guaranteed: every container limits cpu and memory, and requests equal limits",
             "OOM score -997 all containers oom_score_adj of every Guaranteed pod",
-            "Requests cpu 500m of 4 and memory 1Gi of 8Gi allocatable",
+            "Requests cpu 0.5 of 4 and memory 1Gi of 8Gi allocatable",
         ),
     ),
     "native sidecar": (
@@ -60,7 +60,7 @@ CLASSES: Mapping[str, tuple[Mapping[str, Any], Sequence[str]]] = {
         (
             'QoS class Burstable: container "proxy" has no cpu limit',
             "Guaranteed if proxy sets limits.cpu = 100m and limits.memory = 128Mi, in a new pod",
-            "Requests cpu 600m of 4 and memory 1.1Gi of 8Gi",
+            "Requests cpu 0.6 of 4 and memory 1.1Gi of 8Gi",
             "proxy SIGTERM once the containers before it ended, at 30 s at the latest; SIGKILL by 32 s",
         ),
     ),
