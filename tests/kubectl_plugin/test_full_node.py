@@ -49,7 +49,7 @@ def test_Q4_overcommitted_node_rejects_pod_with_requests(tmp_path: Path) -> None
 
 
 def test_Q4_node_and_report_agree() -> None:
-    assert f"No room {NO_MEMORY}" in fine("node", "node-a3", "--demo")
+    assert f"of allocatable: {NO_MEMORY}." in fine("node", "node-a3", "--demo")
     page = re.sub(r"\s+", " ", run("report", "node/node-a3", "--demo", "-o", "-").out)
     assert "node-a3: memory requests over 100%." in page
     check_texts(page, "112% of allocatable.", "no room for a pod that comes")
