@@ -233,6 +233,9 @@ def timeless(text: str) -> str:
     text = re.sub(r"^(.* UTC  volume .*\n)(.* UTC  pod .*\n)", r"\2\1", text, flags=re.MULTILINE)
     text = re.sub(r"\s+", " ", text)
     for pattern, word in (
+        # Events of a node's course that share a second share their time.
+        (r"(?<=> )\d\d:\d\d:\d\d(?! UTC)", "TIME"),
+        (r" > TIME (?=tainted)", ", "),
         (r"(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d UTC", "TIME"),
         (r"(?<=\bfor )\d+ (?:s|min|h|d)\b|\b\d+ (?:s|min|h|d)(?= ago\b)", "AGE"),
         (r"[0-9a-f]{8}-[0-9a-f-]{27}", "UID"),
