@@ -193,7 +193,7 @@ def test_died_shows_who_force_deleted_a_missing_pod(world: World, runtime: Path)
     ran = Plugin(world.control_plane, runtime, command="died")("pod/db-0", "-n", "warned")
     page = " ".join(ran.out.split())
     assert ran.code == 11
-    assert f"pod/db-0 in namespace warned, on {NODE} User jane force deleted the pod. At" in page
+    assert f"pod/db-0 in namespace warned, on {NODE} x User jane force deleted the pod. At" in page
     assert "event ForceDeletionAllowed" in page
     assert f"event shows that its kubelet stopped it: its processes may still run on {NODE}." in page
     assert Plugin(world.control_plane, runtime, command="node")(NODE).code in {0, 11}
