@@ -106,7 +106,7 @@ def test_P1_refusal_comes_first(space: Space) -> None:
     text = space.qos.text("-f", "-", stdin=manifest, code=6)
 
     words = 'pods "web" is forbidden: no PriorityClass with name nope was found'
-    assert text.startswith(f"Pod web in namespace {space.name} (from standard input) Refused: {words}")
+    assert text.startswith(f"Pod web in namespace {space.name} (from standard input) x Refused: {words}")
     assert f"Priority rejected: {words}" in text
 
 
