@@ -96,11 +96,6 @@ def bar(used: int, whole: int, mark: int = 0, *, width: int = 20) -> str:
     return f"[{cells[:at]}|{cells[at + 1 :]}]" if 0 < mark < whole else f"[{cells}]"
 
 
-def share_words(used: int, whole: int) -> tuple[str, str]:
-    """``7.6Gi of 8Gi`` and ``95%``, for the room after a bar."""
-    return f"{memory(used)} of {memory(whole)}", f"{used * 100 // whole}%"
-
-
 def amounts_apart(resource: str, free: int, asked: int) -> tuple[str, str, str]:
     """The missing, free and requested amounts, precise enough to show the difference; more is requested than free.
 

@@ -31,10 +31,11 @@ from kubectl_plugin.views.node.pressure import (
     oom_terms,
     over_words,
     own_words,
+    share_words,
     unless_words,
 )
 from kubectl_plugin.views.scheduling.budget_words import drain_leads, hold_words
-from kubectl_plugin.views.words import bar, listed, memory, memory_qos_values, share_words
+from kubectl_plugin.views.words import bar, listed, memory, memory_qos_values
 from podrules.node.eviction.thresholds import INODES, PIDS, Signal
 from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.usage import UsageSource, limit_percent

@@ -97,6 +97,11 @@ def eviction_amount(number: int, signal: Signal) -> str:
     return str(number) if signal.resource in {INODES, PIDS} else memory(number)
 
 
+def share_words(used: int, whole: int) -> tuple[str, str]:
+    """``7.6Gi of 8Gi`` and ``95%``, for the room after a bar."""
+    return f"{memory(used)} of {memory(whole)}", f"{limit_percent(used, whole)}%"
+
+
 def near_limit_words(container: str, used: int, limit: int, *, pods: int = 1) -> str:
     """``Near its memory limit: postgres 7.6Gi of 8Gi (95%)``, as a sentence.
 
@@ -105,8 +110,8 @@ def near_limit_words(container: str, used: int, limit: int, *, pods: int = 1) ->
     ``pods``: how many are near their limit; this one is the nearest.
     """
     near = "Near its memory limit" if pods == 1 else f"{pods} pods near their memory limit"
-    percent = limit_percent(used, limit)
-    return f"{near}: {container} {memory(used)} of {memory(limit)} ({percent}%)."
+    amounts, percent = share_words(used, limit)
+    return f"{near}: {container} {amounts} ({percent})."
 
 
 def over_words(place: EvictionPlaceReport, signal: Signal) -> str:

@@ -20,8 +20,9 @@ from kubectl_plugin.views.node.pressure import (
     oom_terms,
     over_words,
     own_words,
+    share_words,
 )
-from kubectl_plugin.views.words import bar, counted, listed, memory, place_words, quoted, share_words
+from kubectl_plugin.views.words import bar, counted, listed, memory, place_words, quoted
 from podrules.api.model.pod import PodQOSClass
 from podrules.node.eviction.thresholds import Signal
 from podrules.node.pressure.node import OOMScope

@@ -89,7 +89,7 @@ def replacement_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
 
 
 def victim_rows(specs: Sequence[PlannedSpec], *, wide: bool) -> Iterator[tuple[Severity | None, str, str]]:
-    """The pods that have to end for others; those whose end costs most come first."""
+    """The pods that have to end for others, the costliest first."""
     victims = sorted(((spec, one) for spec in specs for one in spec.victims), key=lambda row: _weightiest(row[1]))
     most = len(victims) if wide else _SHOWN_ROWS
     for spec, victim in victims[:most]:

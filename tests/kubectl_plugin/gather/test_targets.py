@@ -102,7 +102,7 @@ def test_end_of_a_long_list_leads_to_its_first_rows() -> None:
     rows = _rows(out)
     [(wrong, count)] = re.findall(r"^x (\d+) of (\d+) pods have something wrong\.$", out, re.MULTILINE)
     names = [row.split()[0].partition("/")[2] for row in rows]
-    # The first command is about the silent node, whose pods are the most.
+    # The first command is about the silent node, which has the most pods.
     assert re.findall(r"kubectl qos (\S+) --demo", out) == ["partitions"]
     assert re.findall(r"explain pod/(\S+)", out) == names[:2]
     table = pods("-A", "-o", "markdown").splitlines()
