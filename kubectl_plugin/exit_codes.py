@@ -22,7 +22,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable
 from typing import IO, TYPE_CHECKING, Final
@@ -37,6 +36,7 @@ from cluster_io.errors import (
     Unreachable,
     UsageError,
 )
+from kubectl_plugin.render.width import allows_colour
 from podrules.api.escape import escape
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def print_error(error: ClusterError, err: IO[str], target: Target | None = None)
 
 def label(word: str, err: IO[str]) -> str:
     """``error:`` in red or ``warning:`` in yellow on a terminal, unless the user or the terminal disables colour."""
-    if "--no-color" in sys.argv or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not err.isatty():
+    if "--no-color" in sys.argv or not allows_colour(err):
         return f"{word}:"
     return f"\x1b[{_COLOURS[word]}m{word}:\x1b[0m"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -12,6 +11,7 @@ from cluster_io.errors import UsageError
 from kubectl_plugin.options import DEMO_SCHEDULER, ClusterOptions, Output, Selection, Validation
 from kubectl_plugin.options.flag import KUBECTL, SOURCES, combined, flag, grace_seconds, seconds, switch
 from kubectl_plugin.render.formats import FORMATS, Format, TemplateArgument, TemplateError, formats_of, load
+from kubectl_plugin.render.width import allows_colour
 
 _DEFAULT_INTERVAL: Final = 10.0
 """Seconds between two answers of ``--watch``."""
@@ -61,14 +61,11 @@ SCHEDULER_CONFIG: Final = flag(
 )
 
 
-def _wants_colour(args: argparse.Namespace) -> bool:
-    """Whether to use colour: on a terminal, unless the user or the terminal disables it (no-color.org)."""
-    if args.colour or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return False
-    return sys.stdout.isatty()
-
-
-COLOUR: Final = switch("--no-color", read=_wants_colour, help="disable colour, like NO_COLOR")
+COLOUR: Final = switch(
+    "--no-color",
+    read=lambda args: not args.colour and allows_colour(sys.stdout),
+    help="disable colour, like NO_COLOR",
+)
 ALL: Final = switch(
     "--all",
     read=lambda args: args.every or not sys.stdout.isatty(),

@@ -1,4 +1,4 @@
-"""The width of text: the terminal's, within limits."""
+"""What a stream shows: the width of its lines, within limits, and colour."""
 
 from __future__ import annotations
 
@@ -27,3 +27,8 @@ def _terminal_columns(stream: IO[str]) -> int:
         return os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
     except (OSError, ValueError):
         return 0
+
+
+def allows_colour(stream: IO[str]) -> bool:
+    """Whether the stream is a terminal with colour that the user did not disable (no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

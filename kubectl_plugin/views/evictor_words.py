@@ -119,10 +119,14 @@ def going_verdict(evictor: Evictor, now: datetime | None) -> Verdict:
     return Verdict(VerdictCode.NODE_GOING, Severity.NOTICE, tuple(lines))
 
 
+def ahead_words(evictor: Evictor) -> str:
+    """``about to go`` or ``about to restart``: what the node does next."""
+    return "about to restart" if evictor.purpose in _RESTARTING else "about to go"
+
+
 def going_word(evictor: Evictor) -> str:
     """``about to go (Karpenter)``, for a row."""
-    said = "about to restart" if evictor.purpose in _RESTARTING else "about to go"
-    return f"{said} ({evictor.agent.value})"
+    return f"{ahead_words(evictor)} ({evictor.agent.value})"
 
 
 def held_words(evictor: Evictor, now: datetime | None) -> str:

@@ -102,12 +102,12 @@ def test_worst_changes_come_first(now: Report, tmp_path: Path) -> None:
     output = compared(now, tmp_path, change=_other)
     found = lines(output)
     order = [line.split()[0] for line in found]
-    assert order == sorted(order, key=["trouble", "notice", "fine"].index)
-    assert "trouble node/node-c3 Ready -> silent" in found
-    assert "trouble pod/shop/db-1 Running -> Terminating (node silent)" in found
-    assert "fine pod/shop/db-0 Pending (not started) -> Running" in found
-    assert "fine pod/shop/gone-0 gone: was Running" in found
-    assert any(line.startswith("notice node/node-a3 memory requests 1% -> 112%") for line in found)
+    assert order == sorted(order, key=["x", "!", "ok"].index)
+    assert "x node/node-c3 Ready -> silent" in found
+    assert "x pod/shop/db-1 Running -> Terminating (node silent)" in found
+    assert "ok pod/shop/db-0 Pending (not started) -> Running" in found
+    assert "ok pod/shop/gone-0 gone: was Running" in found
+    assert any(line.startswith("! node/node-a3 memory requests 1% -> 112%") for line in found)
     assert any("pod/data/postgres-0 new: Running" in line for line in found)
     assert any(line.endswith("3 new restarts") for line in found)
     assert f"{len(found)} changes since 02:11:00 UTC: 2 trouble," in " ".join(output.split())
@@ -140,7 +140,7 @@ def test_a_pod_of_the_same_name_may_be_another(now: Report, tmp_path: Path) -> N
         pod(old, "db-0").update(created="2026-01-01T00:00:00Z", restarts=7)
 
     [line] = lines(compared(now, tmp_path, change=recreated))
-    assert line == "fine pod/shop/db-0 recreated"
+    assert line == "ok pod/shop/db-0 recreated"
 
 
 def test_node_pressure_is_a_change(now: Report, tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_node_pressure_is_a_change(now: Report, tmp_path: Path) -> None:
         entry["nearest"]["percent"], entry["pressures"] = 40, ["DiskPressure"]
 
     [line] = lines(compared(now, tmp_path, change=roomy))
-    assert line == "notice node/node-a1 headroom 40% -> 6%, no longer DiskPressure"
+    assert line == "! node/node-a1 headroom 40% -> 6%, no longer DiskPressure"
     assert 'href="#changed"' in compared(now, tmp_path, "-o", "-", change=roomy)
 
 
@@ -244,7 +244,7 @@ def test_changed_pod_is_shown_with_its_current_state(now: Report, tmp_path: Path
 
     [line] = lines(compared(now, tmp_path, change=restarted))
     assert (
-        line == f"notice pod/{over['namespace']}/{over['name']} Pending (not started) -> Running (over memory request)"
+        line == f"! pod/{over['namespace']}/{over['name']} Pending (not started) -> Running (over memory request)"
     )
 
 
@@ -252,9 +252,9 @@ def test_changed_pod_is_shown_with_its_current_state(now: Report, tmp_path: Path
     ("before", "changed"),
     [
         pytest.param(9, [], id="3 points within one bound"),
-        pytest.param(2, ["fine node/node-a1 headroom 2% -> 6%"], id="away from the bound of 3"),
-        pytest.param(10, ["notice node/node-a1 headroom 10% -> 6%"], id="below the bound of 10"),
-        pytest.param(11, ["notice node/node-a1 headroom 11% -> 6%"], id="5 points"),
+        pytest.param(2, ["ok node/node-a1 headroom 2% -> 6%"], id="away from the bound of 3"),
+        pytest.param(10, ["! node/node-a1 headroom 10% -> 6%"], id="below the bound of 10"),
+        pytest.param(11, ["! node/node-a1 headroom 11% -> 6%"], id="5 points"),
     ],
 )
 def test_headroom_change_is_shown_if_far_or_over_a_bound(

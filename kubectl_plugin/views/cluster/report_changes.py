@@ -90,10 +90,11 @@ def changes_tables(changes: ClusterChanges) -> Iterator[Table | Section]:
     found = news(changes)
     if found:
         shown = found[:MAX_SHOWN]
-        rows = [(one.severity.value, one.what, one.words) for one in shown]
+        rows, marks = [(one.what, one.words) for one in shown], [one.severity for one in shown]
         if len(found) > len(shown):
-            rows.append(("", f"and {len(found) - len(shown)} more", "(-o json)"))
-        yield Table("Changes, the worst first", ("now", "object", "what changed"), tuple(rows))
+            rows.append((f"and {len(found) - len(shown)} more", "(-o json)"))
+        title, headings = "Changes, the worst first", ("object", "what changed")
+        yield Table(title, headings, tuple(rows), marks=(*marks, *[None] * (len(rows) - len(marks))))
     yield Table("Counts", ("count", "before", "after"), tuple(count_rows(changes)), frozenset({1, 2}))
 
 

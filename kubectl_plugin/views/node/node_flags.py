@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from kubectl_plugin.reports.cluster.cluster_entries import NodeEntry
 from kubectl_plugin.reports.verdict import Severity, trouble_until
-from kubectl_plugin.views.evictor_words import going_word, node_words, sign_words
+from kubectl_plugin.views.evictor_words import ahead_words, going_word, node_words, sign_words
 from kubectl_plugin.views.node.node_page import full_words
 from kubectl_plugin.views.node.pressure import EVICTING, pressure_names
 from kubectl_plugin.views.words import counted, cut, listed, memory
@@ -139,9 +139,11 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
             )
             return fact, "Pods deleted there are removed at once while their processes may run: kubectl qos unfence."
         case NodeMark.GOING:
-            going = [f"{node_words(node.going, node.name)} ({sign_words(node.going)})" for node in nodes if node.going]
-            evicted = ": its pods are evicted" if len(going) == 1 else ""
-            return f"{name} {'are' if more else 'is'} about to go.", f"{listed(going, _MAX_NAMED)}{evicted}."
+            by = [(node.name, node.going) for node in nodes if node.going]
+            going = [f"{node_words(evictor, node)} ({sign_words(evictor)})" for node, evictor in by]
+            evicted = ": its pods are evicted" if len(by) == 1 and by[0][1].evicts else ""
+            ahead = listed([*dict.fromkeys(ahead_words(evictor) for _, evictor in by)])
+            return f"{name} {'are' if more else 'is'} {ahead}.", f"{listed(going, _MAX_NAMED)}{evicted}."
         case NodeMark.EVICTING:
             return f"{name} {'are' if more else 'is'} under pressure.", "The kubelet evicts pods there now."
         case NodeMark.PRESSURE:

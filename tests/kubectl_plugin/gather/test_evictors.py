@@ -340,7 +340,9 @@ def test_node_and_report_show_imminent_removal(said: str, tmp_path: Path) -> Non
     alone = "event" in said
     assert said in page
     assert "says: 17" not in page
-    assert (f"! {NODE} is about to go" in report) is not alone
+    ahead = "restart" if "About to restart" in page else "go"
+    assert (f"! {NODE} is about to {ahead}" in report) is not alone
+    assert (": its pods are evicted." in report) is not (alone or "evicts no pod" in page)
     assert ("NodeGoing" in codes(tmp_path, objects)) is not alone
     assert codes(tmp_path, objects) == codes(tmp_path, [one for one in objects if one["kind"] != "Event"])
 
