@@ -243,9 +243,7 @@ def test_changed_pod_is_shown_with_its_current_state(now: Report, tmp_path: Path
         pod(old, over["name"]).update(status="Pending", risk="NotStarted")
 
     [line] = lines(compared(now, tmp_path, change=restarted))
-    assert (
-        line == f"! pod/{over['namespace']}/{over['name']} Pending (not started) -> Running (over memory request)"
-    )
+    assert line == f"! pod/{over['namespace']}/{over['name']} Pending (not started) -> Running (over memory request)"
 
 
 @pytest.mark.parametrize(
