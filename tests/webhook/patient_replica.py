@@ -1,7 +1,7 @@
-"""``qos-webhook`` with live reads that may take the API server's whole timeout, and with a long Lease.
+"""``qos-webhook`` with reads that may take the API server's whole timeout, and with a long Lease.
 
-A machine that is paused for some seconds then makes no read late, and no replica lose its Lease. Other tests check the
-limit of reads and the loss of a Lease, with their own clocks and sources.
+Reads are those of the cluster and of bodies. A machine that is paused for some seconds then makes no read late, and no
+replica lose its Lease. Other tests check these limits and the loss of a Lease, with their own clocks and sources.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ def main() -> None:
         _module("webhook.cluster.view", "webhook.cluster")._LIVE_SHARE = 1.0
         _module("cluster_io.live.client", "podrules.cluster.client")._CONNECT_SECONDS = _SECONDS
         _module("webhook.serving.backend", "webhook.backend")._LEASE_SECONDS = _LEASE_SECONDS
+        _module("webhook.serving.connections.registry", "webhook.connections").READ_SECONDS = _SECONDS
         _module("webhook.certificates.keeper")._MAX_LEASE_SECONDS = _LEASE_SECONDS
         return load(self)
 
