@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubectl_plugin.render.command import qos
+from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
@@ -31,7 +31,7 @@ from kubectl_plugin.views.pod.admission_words import creation_remedy
 from kubectl_plugin.views.pod.risk_words import RISK_WORDS
 from kubectl_plugin.views.pod.verdict import verdict
 from kubectl_plugin.views.related import related_verdict
-from kubectl_plugin.views.words import clock, counted, lasting, wrong_words
+from kubectl_plugin.views.words import clock, counted, few, lasting, wrong_words
 from kubectl_plugin.views.workload_words import (
     NODE_DOWN,
     condition_word,
@@ -143,6 +143,15 @@ class _Row(Struct, frozen=True):
         """Whether a silent node is the problem of the pod."""
         return self.stuck or self.state == PodState.UNREACHABLE.value
 
+    @property
+    def command(self) -> Command:
+        """What to ask next about it."""
+        if self.silent:
+            return qos("partitions")
+        if self.family is _NODES:
+            return qos("node {}", self.name)
+        return qos("explain {}/{}", self.kind, self.name, namespace=self.namespace)
+
 
 class TargetTable:
     """Collects reports one by one and makes a page with a line for each."""
@@ -202,14 +211,6 @@ class TargetTable:
         # One command is for all pods of silent nodes.
         down, others = [row for row in there if row.silent][:1], [row for row in there if not row.silent]
         shown_next = [*down, *worst_few([pods[0] for pods in groups.values() if not pods[0].silent] or others)]
-        next_commands = [
-            qos("partitions")
-            if row.silent
-            else qos("node {}", row.name)
-            if row.family is _NODES
-            else qos("explain {}/{}", row.kind, row.name, namespace=row.namespace)
-            for row in shown_next[:_NEXT]
-        ]
         return Page(
             title="",
             # A node's own row says what is unknown about it.
@@ -221,7 +222,7 @@ class TargetTable:
                 self._notes.section(),
                 Section("Unknown", unread_lines(self._lacks)),
             ),
-            next_commands=tuple(next_commands),
+            next_commands=tuple(row.command for row in shown_next[:_NEXT]),
         )
 
     def _table(self, family: _Family, shown: Sequence[_Row]) -> Table:
@@ -260,10 +261,9 @@ def _causes(groups: Mapping[tuple[Severity, str], Sequence[_Row]]) -> Table:
         down = Counter("unknown" if row.cells[0] == NODE_DOWN else row.cells[0] for row in pods if row.silent)
         states = ", ".join(f"{count} {state}" for state, count in down.most_common())
         # Naming one more pod is as short as counting it.
-        named = pods if len(pods) <= _NAMED + 1 else pods[:_NAMED]
-        names = ", ".join(f"{row.namespace}/{row.name}" for row in named)
-        more = f" and {len(pods) - len(named)} more" if len(named) < len(pods) else ""
-        rows.append((str(len(pods)), cause, f"{states}: {names}{more}" if states else f"{names}{more}"))
+        most = len(pods) if len(pods) <= _NAMED + 1 else _NAMED
+        names = few([f"{row.namespace}/{row.name}" for row in pods], most)
+        rows.append((str(len(pods)), cause, f"{states}: {names}" if states else names))
     marks = tuple(severity for severity, _ in groups)
     return Table("", ("", "", ""), tuple(rows), right=frozenset({0}), one_line=True, marks=marks)
 
@@ -297,16 +297,16 @@ def _pod(report: PodReport, status: PodStatusReport, now: datetime | None) -> _R
     reason = status.health.reason
     more = said.sentences[1:]
     word, why = status.health.kubectl_status, said.detail
-    if said.code in {VerdictCode.RUNNING, VerdictCode.SUCCEEDED}:
-        best_effort = said.code is VerdictCode.RUNNING and report.qos.qos_class is PodQOSClass.BEST_EFFORT
-        why = _BEST_EFFORT if best_effort and said.severity is not Severity.FINE else ""
+    cause = RISK_WORDS[_RISKS[said.code]] if said.code in _RISKS else reason or word
+    best_effort = report.qos.qos_class is PodQOSClass.BEST_EFFORT and said.severity is not Severity.FINE
+    if said.code is VerdictCode.RUNNING and best_effort:
+        why, cause = _BEST_EFFORT, "BestEffort"
+    elif said.code in {VerdictCode.RUNNING, VerdictCode.SUCCEEDED}:
+        why = ""
     elif state is PodState.PENDING and said.code is VerdictCode.UNSCHEDULABLE and more:
         why = f"{why} {more[0]}"
     elif state is PodState.FAILED and reason:
         why = f"{reason}: {why}"
-    cause = RISK_WORDS[_RISKS[said.code]] if said.code in _RISKS else reason or word
-    if why is _BEST_EFFORT:
-        cause = "BestEffort"
     if said.code is VerdictCode.TERMINATING:
         cause = RISK_WORDS[PodRisk.KEPT] if report.ending.holders and not report.ending.processes else "Terminating"
     stuck = deleted and reach is not None and reach.reach.quiet and state is PodState.TERMINATING

@@ -120,10 +120,15 @@ def _in_unit(size: int, unit: str, *, up: bool, tenths: bool) -> str:
     return f"{count / step:.{int(tenths)}f}".removesuffix(".0") + unit if count > 0 else "0"
 
 
+def few(items: Sequence[str], most: int) -> str:
+    """``a, b``, or ``a, b and 5 more``: for cells and lists, which have no ``and`` before the last of all."""
+    return ", ".join(items) if len(items) <= most else f"{', '.join(items[:most])} and {len(items) - most} more"
+
+
 def listed(items: Sequence[str], most: int | None = None) -> str:
     """``a, b and c``, or ``a, b and 5 more``."""
     if most is not None and len(items) > most:
-        return f"{', '.join(items[:most])} and {len(items) - most} more"
+        return few(items, most)
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
 
 

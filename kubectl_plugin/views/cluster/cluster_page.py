@@ -335,7 +335,7 @@ def summary_page(report: ClusterReport, *, wide: bool = False) -> Page:
         title=f"{report.scope or 'all namespaces'} of {asked_words(report)}{when}",
         verdict=_sentences(report, found),
         # With changes, the first sentence is about them, and the rows have marks.
-        severity=_worst(report) if report.changes is None else None,
+        severity=_worst(report, found) if report.changes is None else None,
         parts=(*tables, *_unknown(report)),
         next_commands=tuple(next_commands),
     )
@@ -371,7 +371,7 @@ def report_verdict(report: ClusterReport) -> Verdict:
     """The verdict of the report."""
     found = findings(report)
     code = VerdictCode.FINDINGS if found else VerdictCode.NOTHING_FOUND
-    return Verdict(code, _worst(report), _sentences(report, found))
+    return Verdict(code, _worst(report, found), _sentences(report, found))
 
 
 def written_page(report: ClusterReport, path: str, size: int, explained: int) -> Page:
@@ -401,9 +401,9 @@ def _changed(report: ClusterReport) -> tuple[str, ...]:
     return changes_sentences(report, report.changes) if report.changes is not None else ()
 
 
-def _worst(report: ClusterReport) -> Severity:
+def _worst(report: ClusterReport, found: Sequence[SummaryFinding]) -> Severity:
     lacking = Severity.NOTICE if report.lacks else Severity.FINE
-    return most_urgent((lacking, *(one.severity for one in findings(report))))
+    return most_urgent((lacking, *(one.severity for one in found)))
 
 
 def _unknown(report: ClusterReport) -> Iterator[Section]:

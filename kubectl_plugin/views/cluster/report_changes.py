@@ -90,11 +90,12 @@ def changes_tables(changes: ClusterChanges) -> Iterator[Table | Section]:
     found = news(changes)
     if found:
         shown = found[:MAX_SHOWN]
-        rows, marks = [(one.what, one.words) for one in shown], [one.severity for one in shown]
+        rows = [(one.what, one.words) for one in shown]
+        marks: list[Severity | None] = [one.severity for one in shown]
         if len(found) > len(shown):
             rows.append((f"and {len(found) - len(shown)} more", "(-o json)"))
-        title, headings = "Changes, the worst first", ("object", "what changed")
-        yield Table(title, headings, tuple(rows), marks=(*marks, *[None] * (len(rows) - len(marks))))
+            marks.append(None)
+        yield Table("Changes, the worst first", ("object", "what changed"), tuple(rows), marks=tuple(marks))
     yield Table("Counts", ("count", "before", "after"), tuple(count_rows(changes)), frozenset({1, 2}))
 
 

@@ -26,7 +26,7 @@ from kubectl_plugin.views.died.causes import (
 from kubectl_plugin.views.died.sentences import rejection_words
 from kubectl_plugin.views.pod.container_words import decisive, end_words
 from kubectl_plugin.views.scheduling.preemption import preemptor_name
-from kubectl_plugin.views.words import clock, counted, cut, lasting, listed, when_words
+from kubectl_plugin.views.words import clock, counted, cut, few, lasting, listed, when_words
 from podrules.api.model.instant import instant, later
 from podrules.ending.died.cause import Cause, Clue, EvidenceSource, Grade
 from podrules.ending.died.evidence import MissingEvidence, Replacement
@@ -150,9 +150,8 @@ def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
 def _also(end: PodEnd, lead: str) -> Iterator[str]:
     """The causes that also fit, with less evidence."""
     others = [CAUSES[one.cause].short for one in end.verdict.others]
-    shown = ", ".join(others[:_FEW]) + (f" and {len(others) - _FEW} more" if len(others) > _FEW else "")
     if others:
-        yield f"{lead}: {shown}."
+        yield f"{lead}: {few(others, _FEW)}."
 
 
 def _lost_node(report: EndReport) -> str:

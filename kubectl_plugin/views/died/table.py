@@ -13,7 +13,7 @@ from kubectl_plugin.reports.verdict import Severity, most_urgent
 from kubectl_plugin.views.caveats import VersionNotes, assumed_words, unread_lines
 from kubectl_plugin.views.died.causes import causes_words, may_run_on
 from kubectl_plugin.views.died.page import end_verdict
-from kubectl_plugin.views.words import counted, lasting, listed, when_words
+from kubectl_plugin.views.words import counted, few, lasting, listed, when_words
 from podrules.api.model.pod import Pod
 from podrules.ending.died.cause import Cause, Family, Grade, causes_of
 from podrules.ending.died.of_pod import EndOf
@@ -157,10 +157,10 @@ def _grouped(title: str, groups: Sequence[_Group], now: datetime | None, *, seve
     for _, words, ends in groups:
         last, first = (when_words(one.report.end.at, now) or "-" for one in (ends[0], ends[-1]))
         when = last if last == first else f"{last.removesuffix(' ago')} to {first}"
-        shown = [one.report for one in ends[:_NAMED_IN_ROW]]
-        names = ", ".join(f"{one.namespace}/{_name(one)}" if several else _name(one) for one in shown)
-        more = f" and {len(ends) - len(shown)} more (--all)" if len(ends) > len(shown) else ""
-        rows.append((str(len(ends)), words, when, f"{names}{more}"))
+        reports = [one.report for one in ends]
+        names = [f"{one.namespace}/{_name(one)}" if several else _name(one) for one in reports]
+        option = " (--all)" if len(names) > _NAMED_IN_ROW else ""
+        rows.append((str(len(ends)), words, when, f"{few(names, _NAMED_IN_ROW)}{option}"))
     marks = tuple(group.severity for group in groups)
     return Table(title, ("", "", "", ""), tuple(rows), right=frozenset({0}), one_line=True, marks=marks)
 

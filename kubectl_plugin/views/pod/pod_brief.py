@@ -34,7 +34,7 @@ from kubectl_plugin.views.pod.safety_words import (
 from kubectl_plugin.views.pod.volume_words import moving_section
 from kubectl_plugin.views.scheduling.budget_words import budget_section
 from kubectl_plugin.views.scheduling.preemption import disabled_words, preemptors_section
-from kubectl_plugin.views.words import amount, counted, listed, ordinal, quoted
+from kubectl_plugin.views.words import amount, counted, few, listed, ordinal, quoted
 from podrules.ending.died.of_pod import EndOf
 from podrules.node.eviction.thresholds import Signal
 from podrules.node.pressure.node import OOMScope
@@ -137,8 +137,8 @@ def _requests(report: PodReport) -> Iterator[str]:
         request = amount(name, own.requests[name]) if name in own.requests else "none"
         limit = f"limit {amount(name, own.limits[name])}" if name in own.limits else "no limit"
         asked.append(f"{name} {request} ({limit}{' on some' if name in partly else ''})")
-    more = f" and {len(asked) - _NAMED} more (-o wide)" if len(asked) > _NAMED else ""
-    yield f"{', '.join(asked[:_NAMED])}{more}" if asked else "none: the scheduler counts nothing for it"
+    option = " (-o wide)" if len(asked) > _NAMED else ""
+    yield f"{few(asked, _NAMED)}{option}" if asked else "none: the scheduler counts nothing for it"
     if own.allocated is not None:
         yield granted_line(report)
 
